@@ -55,6 +55,7 @@ std::vector<std::string> CellCompiler::options() const {
                   "-fvisibility=hidden", "-fsemantic-interposition"});
   if (compiler.path.find("clang") == std::string::npos)
     command.emplace_back("-fno-gnu-unique");
+  command.insert(command.end(), flags_.begin(), flags_.end());
   for (const std::string& dir : include_dirs_) command.push_back("-I" + dir);
   return command;
 }

@@ -24,8 +24,12 @@ struct CellSource {
 class CellCompiler {
  public:
   /// `before`: stands before every source.
-  CellCompiler(std::string before, std::vector<std::string> include_dirs)
-      : before_(std::move(before)), include_dirs_(std::move(include_dirs)) {}
+  /// `flags`: for every compilation.
+  CellCompiler(std::string before, std::vector<std::string> include_dirs,
+               std::vector<std::string> flags)
+      : before_(std::move(before)),
+        include_dirs_(std::move(include_dirs)),
+        flags_(std::move(flags)) {}
 
   void add_include_dir(const std::string& dir);
   /// Throws: CompileError with the first error's place and the log,
@@ -51,6 +55,7 @@ class CellCompiler {
 
   const std::string before_;
   std::vector<std::string> include_dirs_;
+  const std::vector<std::string> flags_;
   std::string prelude_key_;
   std::shared_ptr<Prelude> prelude_;
 };

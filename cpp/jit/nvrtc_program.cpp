@@ -107,7 +107,11 @@ NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
   pointers.add(headers);
   pointers.add(embedded_headers());
   pointers.add_standard(include_dirs);
-  check(api.nvrtcCreateProgram(&program_, source.c_str(), file_name.c_str(),
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const std::size_t begin =
+      source.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  check(api.nvrtcCreateProgram(&program_, source.c_str() + begin,
+                               file_name.c_str(),
                                static_cast<int>(pointers.names.size()),
                                pointers.texts.data(), pointers.names.data()));
 }

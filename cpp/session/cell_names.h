@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <new>
 
 // NOLINTBEGIN(readability-identifier-naming): names of CUDA
 #ifdef GPUOS_CELL
@@ -14,16 +15,31 @@
 #define __grid_constant__
 #endif
 
+// Names, codes and what cudaGetErrorString() says.
+#define GPUOS_CUDA_ERRORS(X)                                                  \
+  X(cudaSuccess, 0, "no error")                                               \
+  X(cudaErrorInvalidValue, 1, "invalid argument")                             \
+  X(cudaErrorMemoryAllocation, 2, "out of memory")                            \
+  X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")       \
+  X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")             \
+  X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                    \
+  X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")           \
+  X(cudaErrorNotReady, 600, "device not ready")                               \
+  X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered") \
+  X(cudaErrorLaunchOutOfResources, 701,                                       \
+    "too many resources requested for launch")                                \
+  X(cudaErrorMisalignedAddress, 716, "misaligned address")                    \
+  X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                \
+  X(cudaErrorUnknown, 999, "unknown error")
+
 enum cudaError_t : int {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorNoDevice = 100,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorUnknown = 999
+#define GPUOS_CUDA_ERROR(name, code, text) name = code,
+  GPUOS_CUDA_ERRORS(GPUOS_CUDA_ERROR)
+#undef GPUOS_CUDA_ERROR
 };
+using cudaError = cudaError_t;
+using cudaStream_t = struct CUstream_st*;
+using cudaEvent_t = struct CUevent_st*;
 
 enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost = 0,
@@ -76,6 +92,21 @@ struct Made {
   const char* type;  // __PRETTY_FUNCTION__ of a template with that type
 };
 
+/// What the driver has for streams and events.
+enum class DriverCall : int {
+  MakeStream,
+  EndStream,
+  WaitForStream,
+  QueryStream,
+  MakeEvent,
+  EndEvent,
+  Record,  // an event in a stream
+  WaitForEvent,
+  QueryEvent,
+  StreamWaits,  // for an event
+  Elapsed       // between two events
+};
+
 /// The session, as its cells call it.
 struct Calls {
   void* session;
@@ -94,7 +125,10 @@ struct Calls {
                       int kind);
   cudaError_t (*fill)(void*, void* to, int value, std::size_t bytes);
   cudaError_t (*synchronize)(void*);
-  cudaError_t (*last_error)(void*);
+  cudaError_t (*last_error)(void*, bool is_kept);
+  // `made`: where a handle goes, or a number of milliseconds.
+  cudaError_t (*order)(void*, DriverCall what, void* first, void* second,
+                       void* made);
 };
 
 }  // namespace gpuos_host
@@ -250,7 +284,142 @@ static inline cudaError_t cudaDeviceSynchronize() {
   return gpuos_host::calls->synchronize(gpuos_host::calls->session);
 }
 static inline cudaError_t cudaGetLastError() {
-  return gpuos_host::calls->last_error(gpuos_host::calls->session);
+  return gpuos_host::calls->last_error(gpuos_host::calls->session, false);
+}
+static inline cudaError_t cudaPeekAtLastError() {
+  return gpuos_host::calls->last_error(gpuos_host::calls->session, true);
+}
+static inline const char* cudaGetErrorName(cudaError_t error) {
+#define GPUOS_CUDA_ERROR(name, code, text) \
+  if (error == name) return #name;
+  GPUOS_CUDA_ERRORS(GPUOS_CUDA_ERROR)
+#undef GPUOS_CUDA_ERROR
+  return "unrecognized error code";
+}
+static inline const char* cudaGetErrorString(cudaError_t error) {
+#define GPUOS_CUDA_ERROR(name, code, text) \
+  if (error == name) return text;
+  GPUOS_CUDA_ERRORS(GPUOS_CUDA_ERROR)
+#undef GPUOS_CUDA_ERROR
+  return "unrecognized error code";
+}
+
+// Names of variables on the device.
+static inline cudaError_t cudaGetSymbolAddress(
+    void** pointer, const gpuos_host::Variable& symbol) {
+  const cudaError_t found = cudaFree(nullptr);
+  if (found == cudaSuccess) *pointer = (&symbol).address;
+  return found;
+}
+static inline cudaError_t cudaMemcpyToSymbol(
+    const gpuos_host::Variable& symbol, const void* from, std::size_t bytes,
+    std::size_t offset = 0, cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  void* at = nullptr;
+  const cudaError_t found = cudaGetSymbolAddress(&at, symbol);
+  if (found != cudaSuccess) return found;
+  return cudaMemcpy(static_cast<char*>(at) + offset, from, bytes, kind);
+}
+static inline cudaError_t cudaMemcpyFromSymbol(
+    void* to, const gpuos_host::Variable& symbol, std::size_t bytes,
+    std::size_t offset = 0, cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  void* at = nullptr;
+  const cudaError_t found = cudaGetSymbolAddress(&at, symbol);
+  if (found != cudaSuccess) return found;
+  return cudaMemcpy(to, static_cast<char*>(at) + offset, bytes, kind);
+}
+
+// Streams wait for the legacy one, and it for them.
+namespace gpuos_host {
+static inline cudaError_t order(DriverCall what, void* first,
+                                void* second = nullptr, void* made = nullptr) {
+  return calls->order(calls->session, what, first, second, made);
+}
+}  // namespace gpuos_host
+enum { cudaStreamDefault, cudaStreamNonBlocking };
+enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming };
+static inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  using namespace gpuos_host;
+  return order(DriverCall::MakeStream, nullptr, nullptr, stream);
+}
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream,
+                                                    unsigned int) {
+  return cudaStreamCreate(stream);
+}
+static inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return gpuos_host::order(gpuos_host::DriverCall::EndStream, stream);
+}
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return gpuos_host::order(gpuos_host::DriverCall::WaitForStream, stream);
+}
+static inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return gpuos_host::order(gpuos_host::DriverCall::QueryStream, stream);
+}
+static inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream,
+                                              cudaEvent_t event,
+                                              unsigned int = 0) {
+  return gpuos_host::order(gpuos_host::DriverCall::StreamWaits, stream, event);
+}
+static inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  using namespace gpuos_host;
+  return order(DriverCall::MakeEvent, nullptr, nullptr, event);
+}
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event,
+                                                   unsigned int) {
+  return cudaEventCreate(event);
+}
+static inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return gpuos_host::order(gpuos_host::DriverCall::EndEvent, event);
+}
+static inline cudaError_t cudaEventRecord(cudaEvent_t event,
+                                          cudaStream_t stream = nullptr) {
+  return gpuos_host::order(gpuos_host::DriverCall::Record, event, stream);
+}
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return gpuos_host::order(gpuos_host::DriverCall::WaitForEvent, event);
+}
+static inline cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return gpuos_host::order(gpuos_host::DriverCall::QueryEvent, event);
+}
+static inline cudaError_t cudaEventElapsedTime(float* milliseconds,
+                                               cudaEvent_t begin,
+                                               cudaEvent_t end) {
+  return gpuos_host::order(gpuos_host::DriverCall::Elapsed, begin, end,
+                           milliseconds);
+}
+static inline cudaError_t cudaMemcpyAsync(void* to, const void* from,
+                                          std::size_t bytes,
+                                          cudaMemcpyKind kind,
+                                          cudaStream_t = nullptr) {
+  return cudaMemcpy(to, from, bytes, kind);
+}
+static inline cudaError_t cudaMemsetAsync(void* to, int value,
+                                          std::size_t bytes,
+                                          cudaStream_t = nullptr) {
+  return cudaMemset(to, value, bytes);
+}
+
+// A session has one device.
+static inline cudaError_t cudaGetDeviceCount(int* count) {
+  *count = cudaDeviceSynchronize() == cudaErrorNoDevice ? 0 : 1;
+  return *count == 0 ? cudaErrorNoDevice : cudaSuccess;
+}
+static inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+static inline cudaError_t cudaSetDevice(int device) {
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+static inline cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
+static inline cudaError_t cudaFreeHost(void* pointer) {
+  ::operator delete(pointer);
+  return cudaSuccess;
+}
+template <typename T>
+static inline cudaError_t cudaMallocHost(T** pointer, std::size_t bytes,
+                                         unsigned int = 0) {
+  *pointer = static_cast<T*>(::operator new(bytes));
+  return cudaSuccess;
 }
 
 #endif  // GPUOS_CELL

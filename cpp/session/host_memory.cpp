@@ -52,7 +52,7 @@ cudaError_t HostMemory::guard(Work work) {
   } catch (const InvalidArgument&) {
     code = cudaErrorInvalidValue;
   }
-  if (code != cudaSuccess) last_ = code;
+  if (code != cudaSuccess && code != cudaErrorNotReady) last_ = code;
   return code;
 }
 
@@ -125,18 +125,82 @@ cudaError_t HostMemory::fill(void* to, int value, std::size_t bytes) {
 cudaError_t HostMemory::synchronize() {
   return guard([&] {
     device_.synchronize();
+    for (void* const stream : streams_) wait_for(stream);
     return cudaSuccess;
   });
 }
 
-cudaError_t HostMemory::take_last_error() {
+void HostMemory::wait_for(void* stream) const {
+  gpuos::synchronize(Stream(stream), device_.ordinal());
+}
+
+cudaError_t HostMemory::order(gpuos_host::DriverCall what, void* first,
+                              void* second, void* made) {
+  using gpuos_host::DriverCall;
+  return guard([&] {
+    const cu::DriverApi& api = cu::driver();
+    const auto stream_of = [](void* stream) {
+      return cu::handle_of(stream == nullptr ? Stream() : Stream(stream));
+    };
+    const auto event = static_cast<cu::CUevent>(first);
+    switch (what) {
+      case DriverCall::MakeStream: {
+        cu::CUstream stream = nullptr;
+        GPUOS_CUDA_CHECK(api.cuStreamCreate(&stream, 0));
+        streams_.insert(stream);
+        *static_cast<void**>(made) = stream;
+        return cudaSuccess;
+      }
+      case DriverCall::EndStream:
+        if (streams_.erase(first) == 0) return cudaErrorInvalidResourceHandle;
+        GPUOS_CUDA_CHECK(api.cuStreamDestroy(stream_of(first)));
+        return cudaSuccess;
+      case DriverCall::WaitForStream:
+        wait_for(first);
+        return cudaSuccess;
+      case DriverCall::QueryStream:
+        return static_cast<cudaError_t>(api.cuStreamQuery(stream_of(first)));
+      case DriverCall::MakeEvent:
+        GPUOS_CUDA_CHECK(api.cuEventCreate(static_cast<cu::CUevent*>(made), 0));
+        return cudaSuccess;
+      case DriverCall::EndEvent:
+        streams_of_events_.erase(first);
+        GPUOS_CUDA_CHECK(api.cuEventDestroy(event));
+        return cudaSuccess;
+      case DriverCall::Record:
+        GPUOS_CUDA_CHECK(api.cuEventRecord(event, stream_of(second)));
+        streams_of_events_[first] = second;
+        return cudaSuccess;
+      case DriverCall::WaitForEvent:
+        // Ctrl-C ends this wait, and none of the driver's.
+        if (const auto found = streams_of_events_.find(first);
+            found != streams_of_events_.end())
+          wait_for(found->second);
+        return cudaSuccess;
+      case DriverCall::QueryEvent:
+        return static_cast<cudaError_t>(api.cuEventQuery(event));
+      case DriverCall::StreamWaits:
+        GPUOS_CUDA_CHECK(api.cuStreamWaitEvent(
+            stream_of(first), static_cast<cu::CUevent>(second), 0));
+        return cudaSuccess;
+      case DriverCall::Elapsed:
+        GPUOS_CUDA_CHECK(
+            api.cuEventElapsedTime(static_cast<float*>(made), event,
+                                   static_cast<cu::CUevent>(second)));
+        return cudaSuccess;
+    }
+    return cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t HostMemory::last_error(bool is_kept) {
   // Without a device every answer is that there is none.
   try {
     device_.context();
   } catch (const BackendUnavailable&) {
     return cudaErrorNoDevice;
   }
-  return std::exchange(last_, cudaSuccess);
+  return is_kept ? last_ : std::exchange(last_, cudaSuccess);
 }
 
 }  // namespace gpuos::session

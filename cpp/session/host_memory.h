@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
 
 #include "session/cell_names.h"
 #include "session/device.h"
@@ -19,8 +21,11 @@ class HostMemory {
   cudaError_t copy(void* to, const void* from, std::size_t bytes, int kind);
   cudaError_t fill(void* to, int value, std::size_t bytes);
   cudaError_t synchronize();
-  /// The last error since the call before.
-  cudaError_t take_last_error();
+  /// The last error since it was taken.
+  cudaError_t last_error(bool is_kept);
+  /// What host code asks of streams and events.
+  cudaError_t order(gpuos_host::DriverCall what, void* first, void* second,
+                    void* made);
   void note_error(int code) { last_ = static_cast<cudaError_t>(code); }
 
  private:
@@ -28,7 +33,11 @@ class HostMemory {
   cudaError_t guard(Work work);
 
   Device& device_;
+  void wait_for(void* stream) const;
+
   cudaError_t last_ = cudaSuccess;
+  std::set<void*> streams_;
+  std::map<void*, void*> streams_of_events_;  // where they are recorded
 };
 
 }  // namespace gpuos::session

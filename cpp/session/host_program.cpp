@@ -13,6 +13,7 @@
 #include "session/host_unit_writer.h"
 #include "session/questions.h"
 #include "session/structured_bindings.h"
+#include "session/usual_names.h"
 
 namespace gpuos::session {
 namespace {
@@ -83,6 +84,7 @@ void place_in_log(const std::string& log,
       place.excerpt.empty() ? "" : concat("\n", place.excerpt);
   const std::string what = error.what();
   std::string first = what.substr(0, what.find('\n'));
+  first += hint_of_cuda(first);
   if (place.file != error.place().file)
     first = concat(place.file, ":", place.line, ":",
                    first.substr(std::min(first.find(" error:"), first.size())));
@@ -99,10 +101,11 @@ bool is_symbol_of(const std::string& identity, const Item& item) {
 }  // namespace
 
 HostProgram::HostProgram(std::vector<std::string> include_dirs,
-                         FindBound find_bound)
+                         std::vector<std::string> flags, FindBound find_bound)
     : session_(next_session()),
       find_bound_(std::move(find_bound)),
-      compiler_(text_before_cells(), std::move(include_dirs)) {}
+      compiler_(text_before_cells(), std::move(include_dirs),
+                std::move(flags)) {}
 
 const HostDefinition* HostProgram::find(const std::string& key) const {
   const auto found = definitions_.find(key);
@@ -156,15 +159,32 @@ HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
                               Journal& journal) {
   note_environment();  // where the compiler is
   texts_[cell.cell] = text;
+  Trial trial;
+  const auto compile_now = [&] {
+    HostUnit unit = compile_once(cell, trial.journal);
+    journal.append(std::move(trial.journal));
+    return unit;
+  };
   try {
-    return compile_once(cell, journal);
+    return compile_now();
   } catch (const CompileError& error) {
+    if (!has_usual_ && lacks_usual_name(error.what())) {
+      trial.journal.roll_back();
+      take_usual(journal);
+      return compile(cell, text, journal);
+    }
     // In a file that may be the device's.
     const bool is_in_file =
         error.place().line > 0 && !texts_.contains(error.place().file);
-    if (!is_in_file || !drop_includes(journal)) throw;
+    if (!is_in_file || !drop_includes(trial.journal)) throw;
   }
-  return compile_once(cell, journal);
+  return compile_now();
+}
+
+// From now on names are there that nvcc has for every source.
+void HostProgram::take_usual(Journal& journal) {
+  has_usual_ = true;
+  journal.record([this] { has_usual_ = false; });
 }
 
 HostUnit HostProgram::compile_once(const HostCell& cell, Journal& journal) {
@@ -228,6 +248,7 @@ std::map<std::string, NameKind> HostProgram::ask(
     const CellText& cell) {
   note_environment();  // where the compiler is
   Trial trial;
+  if (std::ranges::any_of(names, is_usual_name)) has_usual_ = true;
   std::set<std::string> wanted;
   for (const std::string& name : names) wanted.merge(identifiers_of(name));
   for (const Item& item : items) {

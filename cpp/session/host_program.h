@@ -65,7 +65,9 @@ class HostProgram {
   /// Empty: nothing of that name is bound.
   using FindBound = std::function<std::optional<BoundName>(const std::string&)>;
 
-  HostProgram(std::vector<std::string> include_dirs, FindBound find_bound);
+  /// `flags`: for the C++ compiler.
+  HostProgram(std::vector<std::string> include_dirs,
+              std::vector<std::string> flags, FindBound find_bound);
 
   void add_include_dir(const std::string& dir) {
     compiler_.add_include_dir(dir);
@@ -124,6 +126,7 @@ class HostProgram {
 
   HostUnit begin_unit(const std::string& cell);
   HostUnit compile_once(const HostCell& cell, Journal& journal);
+  void take_usual(Journal& journal);
   bool drop_includes(Journal& journal);
   std::string own_namespace_in(const std::vector<std::string>& scopes,
                                const HostUnit& unit);
@@ -141,6 +144,7 @@ class HostProgram {
   std::map<std::string, std::set<std::string>> members_;  // keys, by class
   std::map<std::string, std::string> texts_;              // by cell
   std::map<std::string, std::size_t> scopes_;  // numbers of namespaces
+  bool has_usual_ = false;  // names of usual_text()
   std::size_t units_ = 0;
   std::uint64_t compiled_ = 0;
 };

@@ -140,11 +140,17 @@ struct HostRunner::Table {
     return with_memory(session,
                        [](HostMemory& memory) { return memory.synchronize(); });
   }
-  static cudaError_t last_error(void* session) {
+  static cudaError_t order(void* session, gpuos_host::DriverCall what,
+                           void* first, void* second, void* made) {
+    return with_memory(session, [&](HostMemory& memory) {
+      return memory.order(what, first, second, made);
+    });
+  }
+  static cudaError_t last_error(void* session, bool is_kept) {
     if (session == nullptr) return cudaErrorNoDevice;
     HostRunner& self = of(session);
     const auto held = lock(self);
-    return self.memory_.take_last_error();
+    return self.memory_.last_error(is_kept);
   }
 };
 
@@ -170,6 +176,7 @@ HostRunner::HostRunner(Workspace& workspace, Device& device, Launches& launches,
           .fill = Table::fill,
           .synchronize = Table::synchronize,
           .last_error = Table::last_error,
+          .order = Table::order,
       }) {}
 
 HostRunner::~HostRunner() {

@@ -6,6 +6,7 @@
 #include "gpuos/error.h"
 #include "session/clashes.h"
 #include "session/host_text.h"
+#include "session/usual_names.h"
 
 namespace gpuos::session {
 namespace {
@@ -198,6 +199,10 @@ void HostUnitWriter::write_directive(const EntryPtr& entry) {
   } else {
     includes_ += line + "\n";
   }
+}
+
+std::string HostUnitWriter::includes() const {
+  return concat(program_.has_usual_ ? usual_text() : "", includes_);
 }
 
 void HostUnitWriter::need(const Names& names) {

@@ -41,7 +41,7 @@ class HostUnitWriter {
   /// of a type that was defined again.
   void refuse_outdated(const CompileError& error) const;
 
-  const std::string& includes() const { return includes_; }
+  std::string includes() const;
   std::string text() const;
   const std::vector<HostAgain>& again() const { return again_; }
 

@@ -1,6 +1,7 @@
 #include "session/items.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -256,7 +257,6 @@ class Splitter {
   // One line, or all from #if to its #endif.
   std::size_t split_directive(std::size_t i, std::size_t end,
                               const std::vector<std::string>& scopes) {
-    refuse_runtime(i);
     if (split_header(i, scopes)) return i + 1;
     if (!directive_word(tokens_[i].text).starts_with("if")) {
       take_directives(i, i + 1, scopes);
@@ -278,7 +278,7 @@ class Splitter {
     item.header = item.text;
     item.scopes = scopes;
     item.is_always = true;
-    item.is_shared = true;
+    item.is_shared = !is_runtime(begin);
     item.key = concat("#", tokens_.plain(begin, end));
     return item;
   }
@@ -366,22 +366,16 @@ class Splitter {
     return std::exchange(items_, std::move(before));
   }
 
-  // Its functions want the other library, which has contexts and modules of
-  // its own.
-  void refuse_runtime(std::size_t i) const {
+  // Host code has the names that a session has instead.
+  bool is_runtime(std::size_t i) const {
     const std::string_view line = tokens_[i].text;
-    if (directive_word(line) != "include") return;
-    for (const std::string_view name :
-         {"cuda_runtime.h", "cuda_runtime_api.h"}) {
-      if (line.find(concat("<", name, ">")) != line.npos ||
-          line.find(concat("\"", name, "\"")) != line.npos)
-        tokens_.fail(
-            i, concat("expected no ", name,
-                      ": a session has no CUDA runtime; it has cudaMalloc, "
-                      "cudaFree, cudaMemcpy, cudaMemset, "
-                      "cudaDeviceSynchronize, cudaGetLastError, cudaError_t "
-                      "and dim3 without a header"));
-    }
+    if (directive_word(line) != "include") return false;
+    constexpr std::array kNames = std::to_array<std::string_view>(
+        {"cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h"});
+    return std::ranges::any_of(kNames, [&](std::string_view name) {
+      return line.find(concat("<", name, ">")) != line.npos ||
+             line.find(concat("\"", name, "\"")) != line.npos;
+    });
   }
 
   void refuse_conditional_definition(std::size_t at, std::size_t begin) const {

@@ -12,6 +12,11 @@ class Journal {
   void record(std::function<void()> inverse) {
     inverses_.push_back(std::move(inverse));
   }
+  /// Takes what another one has, as the newer part.
+  void append(Journal&& newer) {
+    for (auto& inverse : newer.inverses_) record(std::move(inverse));
+    newer.inverses_.clear();
+  }
   void roll_back() {
     while (!inverses_.empty()) {
       inverses_.back()();

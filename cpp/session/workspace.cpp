@@ -44,6 +44,14 @@ bool is_kernel(const Item& item) {
 
 }  // namespace
 
+// Macros are those of both compilers.
+std::vector<std::string> Workspace::host_flags(const JitOptions& options) {
+  std::vector<std::string> flags;
+  for (const auto& [name, text] : options.defines)
+    flags.push_back(concat("-D", name, "=", text));
+  return flags;
+}
+
 CellReport Workspace::run_text(const CellText& cell) {
   CellReport report;
   report.cell = cell.name;
@@ -421,6 +429,12 @@ DefinitionPtr Workspace::named(std::string_view name, bool wants_kernel) {
 }
 
 DefinitionPtr Workspace::instance(const std::string& name) {
+  if (name.find("::<lambda") != name.npos || name.find("'lambda") != name.npos)
+    throw CompileError(
+        concat("session: expected arguments whose types have names for ", name,
+               ", got a lambda of host code, which NVRTC cannot see; write a "
+               "struct with operator()"),
+        "");
   DefinitionPtr& kept = instances_[name];
   if (kept == nullptr || !linker_.is_current(*kept))
     kept = build_instance(name, header_, compiler_);
@@ -443,6 +457,12 @@ void Workspace::fail_unknown(std::string_view name,
   const std::string_view plain =
       colon == name.npos ? name : name.substr(colon + 2);
   for (const EntryPtr& entry : header_.find_named(std::string(plain))) {
+    const Item& item = entry->item;
+    if (item.kind == ItemKind::Header && item.key.starts_with("v:"))
+      throw InvalidArgument(
+          concat("session: expected the name of a ", wanted, ", got ", name,
+                 ", a constant of ", entry->cell,
+                 ", which has no address; give its value to a variable"));
     if (entry->item.kind == ItemKind::Declaration)
       throw CompileError(
           concat("session: expected a definition of ", name,

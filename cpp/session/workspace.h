@@ -48,7 +48,8 @@ class Workspace {
   Workspace(const jit::Nvrtc& api, CompilerSettings settings,
             HostProgram::FindBound find_bound = nullptr)
       : folders_(settings.include_dirs),
-        host_(settings.include_dirs, std::move(find_bound)),
+        host_(settings.include_dirs, host_flags(settings.options),
+              std::move(find_bound)),
         compiler_(api, std::move(settings)),
         linker_(header_, definitions_, compiler_) {}
   Workspace(const Workspace&) = delete;
@@ -103,6 +104,7 @@ class Workspace {
     bool is_clash = false;  // of names, on the device
   };
 
+  static std::vector<std::string> host_flags(const JitOptions& options);
   CellReport run_text(const CellText& cell);
   void keep_headers(const std::vector<Item>& items);
   std::optional<CellText> find_header(std::string_view line,

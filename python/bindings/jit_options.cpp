@@ -73,7 +73,7 @@ std::unique_ptr<JitOptions> make_options(
   options->fast_compile = level_from(fast_compile);
   options->extra = texts_of(extra, "JitOptions: extra");
   options->arch = std::move(arch);
-  options->include_dirs = texts_of(include_dirs, "JitOptions: include_dirs");
+  options->include_dirs = folders_of(include_dirs, "JitOptions: include_dirs");
   return options;
 }
 
@@ -128,7 +128,7 @@ void register_jit_options(py::module_& module) {
       "arch : str\n"
       "    'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is\n"
       "    set, else the device's, else the newest that NVRTC knows.\n"
-      "include_dirs : sequence of str\n"
+      "include_dirs : sequence of str or path\n"
       "    Folders of headers, searched after those of the module.",
       py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";

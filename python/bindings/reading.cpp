@@ -105,6 +105,19 @@ std::vector<std::string> texts_of(py::handle object, const char* what) {
   return texts;
 }
 
+std::vector<std::string> folders_of(py::handle object, const char* what) {
+  std::vector<std::string> folders;
+  for (const py::handle item : items_of(object, what)) {
+    const auto path =
+        has_attribute(item, "__fspath__")
+            ? py::reinterpret_steal<py::object>(PyOS_FSPath(item.ptr()))
+            : py::reinterpret_borrow<py::object>(item);
+    if (!path) throw py::error_already_set();
+    folders.push_back(text_of(path, what));
+  }
+  return folders;
+}
+
 std::vector<std::pair<py::object, py::object>> pairs_of(py::handle object,
                                                         const char* what) {
   const bool is_dict = PyDict_Check(object.ptr()) != 0;

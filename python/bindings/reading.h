@@ -48,6 +48,8 @@ pybind11::tuple items_of(pybind11::handle object, const char* what);
 std::vector<std::int64_t> integers_of(pybind11::handle object,
                                       const char* what);
 std::vector<std::string> texts_of(pybind11::handle object, const char* what);
+/// The same, and objects that have a path, as pathlib's.
+std::vector<std::string> folders_of(pybind11::handle object, const char* what);
 
 /// The items of a dict or another mapping. Throws: TypeError.
 std::vector<std::pair<pybind11::object, pybind11::object>> pairs_of(

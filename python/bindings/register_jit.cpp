@@ -94,7 +94,7 @@ JitSource source_from(const ModuleRequest& asked) {
       .source = source_text(asked.source),
       .name_expressions = names_from(asked.name_expressions),
       .headers = headers_from(asked.headers),
-      .include_dirs = texts_of(asked.include_dirs, "include_dirs"),
+      .include_dirs = folders_of(asked.include_dirs, "include_dirs"),
       .options = jit_options_from(asked.options),
       .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
 }
@@ -163,7 +163,7 @@ std::uint64_t replace_source(JitModule& module, const py::object& source,
     made.name_expressions = names_from(name_expressions);
   if (!headers.is_none()) made.headers = headers_from(headers);
   if (!include_dirs.is_none())
-    made.include_dirs = texts_of(include_dirs, "include_dirs");
+    made.include_dirs = folders_of(include_dirs, "include_dirs");
   if (!options.is_none()) made.options = jit_options_from(options);
   return interruptible([&] { return module.replace(std::move(made)); });
 }
@@ -243,7 +243,7 @@ void register_jit(py::module_& module) {
       "name_expressions : sequence of str\n"
       "    Templates to instantiate, 'k<float>', and variables, '&counter'.\n"
       "headers : dict\n    Headers by name, found before any file.\n"
-      "include_dirs : sequence of str\n"
+      "include_dirs : sequence of str or path\n"
       "options : JitOptions or sequence of str\n"
       "    A sequence holds NVRTC's own options, as ['-DN=4', "
       "'--use_fast_math'].\n"

@@ -22,7 +22,7 @@ std::unique_ptr<SessionObject> make_session(
   SessionOptions made;
   made.device = device;
   made.jit = jit_options_from(options);
-  made.include_dirs = texts_of(include_dirs, "include_dirs");
+  made.include_dirs = folders_of(include_dirs, "include_dirs");
   return std::make_unique<SessionObject>(std::move(runtime), made);
 }
 
@@ -147,7 +147,7 @@ void register_session(py::module_& module) {
       "version before. Compiling and linking need no GPU.\n\n"
       "Parameters\n----------\n"
       "options : JitOptions or sequence of str\n"
-      "include_dirs : sequence of str\n"
+      "include_dirs : sequence of str or path\n"
       "device : int\n\n"
       "Raises\n------\nInvalidArgument, BackendUnavailable",
       py::is_final(), plain_metaclass());
@@ -172,7 +172,7 @@ void register_session(py::module_& module) {
       "A session whose functions can become operators of this runtime.\n\n"
       "Parameters\n----------\n"
       "options : JitOptions or sequence of str\n"
-      "include_dirs : sequence of str",
+      "include_dirs : sequence of str or path",
       py::arg("options") = py::none(), py::arg("include_dirs") = py::tuple());
 }
 

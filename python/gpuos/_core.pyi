@@ -1468,14 +1468,14 @@ class Runtime(metaclass=_RuntimeType):
     def session(
         self,
         options: JitOptions | Sequence[str] | None = None,
-        include_dirs: Sequence[str] = ...,
+        include_dirs: Sequence[str | os.PathLike[str]] = ...,
     ) -> Session:
         """A session whose functions can become operators of this runtime.
 
         Parameters
         ----------
         options : JitOptions or sequence of str
-        include_dirs : sequence of str
+        include_dirs : sequence of str or path
         """
     def close(self) -> None:
         """Run what is pending, stop the workers and raise what went wrong.
@@ -2010,7 +2010,7 @@ class JitOptions:
     arch : str
         'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is
         set, else the device's, else the newest that NVRTC knows.
-    include_dirs : sequence of str
+    include_dirs : sequence of str or path
         Folders of headers, searched after those of the module.
     """
     def __init__(
@@ -2026,7 +2026,7 @@ class JitOptions:
         fast_compile: str = "off",
         extra: Sequence[str] = ...,
         arch: str = "",
-        include_dirs: Sequence[str] = ...,
+        include_dirs: Sequence[str | os.PathLike[str]] = ...,
     ) -> None: ...
     @property
     def std(self) -> str:
@@ -2217,7 +2217,7 @@ class JitModule:
         Templates to instantiate, 'k<float>', and variables, '&counter'.
     headers : dict
         Headers by name, found before any file.
-    include_dirs : sequence of str
+    include_dirs : sequence of str or path
     options : JitOptions or sequence of str
         A sequence holds NVRTC's own options, as ['-DN=4', '--use_fast_math'].
     path : str or os.PathLike
@@ -2238,7 +2238,7 @@ class JitModule:
         source: str | None = None,
         name_expressions: Sequence[str] = ...,
         headers: Mapping[str, str] = ...,
-        include_dirs: Sequence[str] = ...,
+        include_dirs: Sequence[str | os.PathLike[str]] = ...,
         options: JitOptions | Sequence[str] | None = None,
         *,
         path: str | os.PathLike[str] | None = None,
@@ -2286,7 +2286,7 @@ class JitModule:
         keep: Sequence[str] = ...,
         name_expressions: Sequence[str] | None = None,
         headers: Mapping[str, str] | None = None,
-        include_dirs: Sequence[str] | None = None,
+        include_dirs: Sequence[str | os.PathLike[str]] | None = None,
         options: JitOptions | Sequence[str] | None = None,
     ) -> int:
         """Another source under the same handles.
@@ -2359,7 +2359,7 @@ class Session:
     Parameters
     ----------
     options : JitOptions or sequence of str
-    include_dirs : sequence of str
+    include_dirs : sequence of str or path
     device : int
 
     Raises
@@ -2369,7 +2369,7 @@ class Session:
     def __init__(
         self,
         options: JitOptions | Sequence[str] | None = None,
-        include_dirs: Sequence[str] = ...,
+        include_dirs: Sequence[str | os.PathLike[str]] = ...,
         *,
         device: SupportsInt = 0,
     ) -> None: ...

@@ -84,7 +84,7 @@ def compile_async(
     source: str,
     name_expressions: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
-    include_dirs: Sequence[str] = (),
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
     options: _core.JitOptions | Sequence[str] | None = None,
     *,
     name: str = "module.cu",

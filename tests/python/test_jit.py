@@ -42,6 +42,13 @@ def compiled(source: str, **keywords: Any) -> gpuos.JitModule:
     return gpuos.JitModule(source, options=options, **keywords)
 
 
+@pytest.mark.usefixtures("nvrtc")
+def test_a_byte_order_mark_is_no_token(tmp_path):
+    (tmp_path / "n.h").write_text("#define N 3")
+    text = '\ufeff#include "n.h"\nextern "C" __global__ void k() { int a[N]; }'
+    assert compiled(text, include_dirs=[tmp_path]).image
+
+
 @pytest.fixture
 def kernels(nvrtc: None, cuda: gpuos.Runtime) -> gpuos.JitModule:  # noqa: ARG001
     return gpuos.JitModule(SOURCE, NAMES, name="kernels.cu")

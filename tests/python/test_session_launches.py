@@ -29,25 +29,96 @@ CALLS = [
     "cudaMemset(p, 0, 4)",
     "cudaDeviceSynchronize()",
     "cudaGetLastError()",
+    "cudaPeekAtLastError()",
+    "cudaMemcpyAsync(p, &n, 4, cudaMemcpyHostToDevice, stream)",
+    "cudaMemsetAsync(p, 0, 4)",
+    "cudaMemcpyToSymbol(coefficients, &n, 4)",
+    "cudaMemcpyFromSymbol(&n, coefficients, 4)",
+    "cudaStreamCreate(&stream)",
+    "cudaStreamSynchronize(stream)",
+    "cudaStreamDestroy(stream)",
+    "cudaEventCreate(&event)",
+    "cudaEventRecord(event, stream)",
+    "cudaEventSynchronize(event)",
+    "cudaEventElapsedTime(&ms, event, event)",
+    "cudaEventDestroy(event)",
+    "cudaGetDeviceCount(&n)",
 ]
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_without_a_device_cuda_says_so(session, call):
-    session.run(f"int n = 1; int* p = nullptr; int code = {call};")
-    assert session["code"] == 100  # cudaErrorNoDevice
-    session.run("bool same = code == cudaErrorNoDevice;")
+def test_without_a_device_cuda_says_so(session):
+    session.run(
+        "#include <cuda_runtime.h>\n__constant__ int coefficients[4];"
+        "int n = 1; int* p = nullptr; float ms; cudaStream_t stream;"
+        f"cudaEvent_t event; int codes[] = {{{', '.join(CALLS)}}};"
+    )
+    assert session["codes"].tolist() == [100] * len(CALLS)
+    session.run(
+        "#include <string>\nbool same = codes[0] == cudaErrorNoDevice;"
+        "std::string text = cudaGetErrorString(cudaError_t(codes[0]));"
+        "std::string name = cudaGetErrorName(cudaErrorInvalidValue);"
+    )
     assert session["same"] is True
+    assert "no CUDA-capable device" in session["text"]
+    assert session["name"] == "cudaErrorInvalidValue"
+
+
+# Host code with what nvcc includes for every source, and a value after it.
+USUAL = {
+    "float* p = (float*)malloc(40); p[1] = 2; int n = p[1]; free(p);": ("n", 2),
+    "float m = max(1.0f, 2.0f) + min(3, 4) + max(1u, 2u);": ("m", 7),
+    "double a = abs(-2.5) + fabsf(-1) + sqrtf(4);": ("a", 5.5),
+    "float4 v = make_float4(1, 2, 3, 4); double2 d{5, 6};": ("v.w + d.y", 10),
+    "static_assert(alignof(float4) == 16 && sizeof(uchar3) == 3);": ("1", 1),
+    "float3 sum(float3); float3 sum(float3 a) { return {a.x + a.y, 0, 0}; }": (
+        "sum({1, 2, 3}).x",
+        3,
+    ),
+    "__host__ __device__ int2 twice(int2 a) { return make_int2(2 * a.x, 0); }": (
+        "twice({4, 0}).x",
+        8,
+    ),
+    # Names of the user's own are his.
+    "int max(int a, int b) { return 7; } struct uint4 { int x; };": (
+        "max(1, 2) + sizeof(uint4)",
+        11,
+    ),
+}
+
+
+@pytest.mark.parametrize("text", USUAL)
+def test_names_that_nvcc_always_has_are_there(session, text):
+    value, wanted = USUAL[text]
+    session.run(text)
+    session.run(f"double value = {value};")
+    assert session["value"] == wanted
+
+
+def test_macros_of_the_options_are_those_of_host_code_too(host):
+    make_session(host)  # or is skipped
+    session = host.session(options=["-DQ=5", "-D", "TWICE(x)=2*x"])
+    session.run("int q = TWICE(Q);\n__global__ void k(int* x) { *x = Q; }")
+    assert session["q"] == 10
+    assert session.link("k")
 
 
 def test_what_a_session_has_not_of_cuda_is_refused(session):
     for text, why in [
         ("int* p; cudaMallocManaged(&p, 4);", "host must not touch"),
-        ("#include <cuda_runtime.h>\n", "a session has no CUDA runtime"),
-        ("cudaStreamCreate(nullptr);", "was not declared"),
+        ("cudaMallocPitch(nullptr);", "a session has no CUDA runtime"),
+        ("cudaTextureObject_t t;", "events and streams"),
     ]:
         with pytest.raises(gpuos.CompileError, match=why):
             session.run(text)
+
+
+def test_errors_name_what_to_write_instead(session):
+    session.run("const int q = 3; int* p = nullptr;")
+    session.run("template <class F> __global__ void k(int* p, F f) { f(*p); }")
+    with pytest.raises(gpuos.InvalidArgument, match="constant of cell 1"):
+        session["q"]
+    with pytest.raises(gpuos.CompileError, match="write a struct"):
+        session.run("k<<<1, 1>>>(p, [] __device__ (int x) { return x; });")
 
 
 def test_without_a_compiler_device_cells_go_on(session, monkeypatch):

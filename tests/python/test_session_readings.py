@@ -187,7 +187,7 @@ def test_nothing_that_is_declared_is_lost(host, tmp_path, cells):
     for name, text in OWN.items():
         (tmp_path / name).write_text(text)
     try:
-        session = host.session(include_dirs=[str(tmp_path)])
+        session = host.session(include_dirs=[tmp_path])
         session.bind(bound=12)
         session.run("\ufeff" + HEADERS)
     except gpuos.BackendUnavailable as error:

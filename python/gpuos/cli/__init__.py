@@ -68,7 +68,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments:
         parser.print_help()
         return 0
-    parsed = parser.parse_args(arguments)
+    parsed, rest = parser.parse_known_args(arguments)
+    # argparse has given an optional FILE up when it comes after options.
+    if len(rest) == 1 and getattr(parsed, "file", "") is None:
+        parsed.file = rest.pop()
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         code = int(parsed.function(parsed))
         # At the end of the process nobody could say that this failed.

@@ -163,6 +163,27 @@ TEST_F(SimulatedSession, MemoryIsTheDevices) {
             (std::array<int, 4>{1, 2, 0, 0}));
 }
 
+TEST_F(SimulatedSession, StreamsAndEventsAreTheDrivers) {
+  session().run(
+      "int from[2] = {1, 2}, to[2] = {}; float ms = -1;\n"
+      "cudaStream_t s; cudaEvent_t a, b;\n"
+      "int errors = cudaStreamCreate(&s) + cudaEventCreate(&a) +\n"
+      "  cudaEventCreate(&b) + cudaMalloc(&p, 8) + cudaEventRecord(a, s) +\n"
+      "  cudaMemcpyAsync(p, from, 8, cudaMemcpyHostToDevice, s) +\n"
+      "  cudaMemcpyAsync(to, p, 8, cudaMemcpyDeviceToHost, s) +\n"
+      "  cudaEventRecord(b) + cudaStreamWaitEvent(s, b) +\n"
+      "  cudaStreamSynchronize(s) + cudaEventSynchronize(b) +\n"
+      "  cudaDeviceSynchronize() + cudaStreamQuery(s) + cudaEventQuery(a) +\n"
+      "  cudaEventDestroy(a) + cudaEventDestroy(b) + cudaStreamDestroy(s);\n"
+      "int again = cudaStreamDestroy(s), peeked = cudaPeekAtLastError();\n"
+      "int last = cudaGetLastError();");
+  EXPECT_EQ(value<int>("errors"), 0);
+  EXPECT_EQ((value<std::array<int, 2>>("to")), (std::array<int, 2>{1, 2}));
+  EXPECT_EQ(value<int>("again"), 400);
+  EXPECT_EQ(value<int>("peeked"), 400);
+  EXPECT_EQ(value<int>("last"), 400);
+}
+
 TEST_F(SimulatedSession, AnErrorIsTheLastUntilItIsAskedFor) {
   session().run(
       "int wrong = cudaMemcpy(&n, &n, 4, static_cast<cudaMemcpyKind>(9));\n"
