@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Protocol
 
-from gpuos._core import CompileError, HostError, Runtime, Session
+from gpuos._core import CompileError, Error, Runtime, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,10 @@ DEFAULT_NAME = "gpuos_session"
 
 LAUNCH = re.compile(r"<<<(.*?);", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_]\w*")
+# "int n", "float* n", "float &n" and "T<int> n", but not "a * n".
+DECLARED = re.compile(r"\b(\w+)\s*(?:>[*&\s]+|[*&]+\s+|\s[*&]*)([A-Za-z_]\w*)")
+NO_TYPES = {"return", "throw", "case", "goto", "else", "new", "delete"}
+MAIN = re.compile(r"\bmain\s*\(")
 
 
 class Shell(Protocol):
@@ -36,53 +41,113 @@ class Magic:
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
+        self.bound: dict[str, set[str]] = {}  # by the variable of the session
 
-    def __call__(self, line: str, cell: str) -> CellResult:
+    def run(self, line: str, cell: str) -> CellResult:
         """Run a cell as CUDA C++.
+
+            %%cuda [SESSION]
+            k<<<grid, block>>>(x, n);
+
+        Later cells see what earlier ones define. Launches see the arrays on
+        the device and the numbers of Python that they name. See
+        docs/sessions.md.
 
         Parameters
         ----------
         line : str
-            The variable that holds the session; `gpuos_session`, made when it
-            is missing, if empty.
+            The variable that holds the session; `gpuos_session` if empty. A
+            session is made if there is none.
 
         Raises
         ------
-        CompileError, HostError
+        gpuos.Error
             Shown with the line of the cell instead of a traceback.
         """
-        session = self.session(line.strip())
-        self.bind_names(session, cell)
+        name = line.strip() or DEFAULT_NAME
+        refused: dict[str, str] = {}
         try:
-            return session.run(cell, f"In [{self.shell.execution_count}]")
-        except CompileError as error:
-            text = describe(error)
+            session = self.session(name)
+            refused = self.bind_names(session, name, cell)
+            result = session.run(cell, f"In [{self.number()}]")
+        except Error as error:
+            text = (
+                describe(error)
+                if isinstance(error, CompileError)
+                else str(error)
+            )
+            first = text.partition("\n")[0]
+            text += "".join(
+                f"\n{why}"
+                for each, why in refused.items()
+                if re.search(rf"[\"']{each}[\"']", first)
+            )
             show_as(error, text)
             raise
-        except HostError as error:
-            show_as(error, f"{error}")
-            raise
+        if "host function main" in result.defined and (
+            len(MAIN.findall(cell)) == 1
+        ):
+            warnings.warn(
+                "%%cuda: main() is defined and not run; call it: main();",
+                stacklevel=2,
+            )
+        return result
+
+    def number(self) -> int:
+        """Return that of the cell that runs: IPython 9 counts it already."""
+        cells = self.shell.user_ns.get("In")
+        if isinstance(cells, list) and cells:
+            return len(cells) - 1
+        return self.shell.execution_count
 
     def session(self, name: str) -> Session:
-        """Return the session in the user's variable."""
+        """Return the session in the user's variable, made if it is missing."""
         space = self.shell.user_ns
-        if not name and DEFAULT_NAME not in space:
-            space[DEFAULT_NAME] = Runtime().session()
-        found = space.get(name or DEFAULT_NAME)
+        if name not in space and name.isidentifier():
+            space[name] = Runtime().session()
+        found = space.get(name)
         if not isinstance(found, Session):
-            kind = "nothing" if found is None else type(found).__name__
-            msg = f"%%gpuos: expected a Session in {name}, got {kind}"
-            raise TypeError(msg)
+            kind = type(found).__name__ if name in space else "no variable"
+            msg = (
+                f"%%cuda: expected a Session in {name}, got {kind}; name "
+                "another variable"
+            )
+            error = TypeError(msg)
+            show_as(error, msg)
+            raise error
         return found
 
-    def bind_names(self, session: Session, cell: str) -> None:
-        """Bind the user's variables that the launches of the cell name."""
+    def bind_names(
+        self, session: Session, holder: str, cell: str
+    ) -> dict[str, str]:
+        """Bind the user's variables that the launches of the cell name.
+
+        Returns why some of them cannot be bound. A name that the cell declares
+        is the cell's.
+        """
+        outside = LAUNCH.sub("<<<;", cell)
+        own = {
+            name
+            for kind, name in DECLARED.findall(outside)
+            if kind not in NO_TYPES
+        }
+        bound = self.bound.setdefault(holder, set())
+        for name in sorted(bound & own):
+            session.unbind(name)
+            bound.discard(name)
         named = set(NAME.findall(" ".join(LAUNCH.findall(cell))))
-        own = set(session.names())
-        for name in sorted(named - own):
+        refused = {}
+        for name in sorted(named - own - set(session.names())):
             value = self.shell.user_ns.get(name)
-            if is_value(value):
+            if not is_value(value):
+                continue
+            try:
                 session.bind(**{name: value})
+            except (Error, OverflowError) as error:
+                refused[name] = str(error)
+            else:
+                bound.add(name)
+        return refused
 
 
 def show_as(error: Exception, text: str) -> None:
@@ -111,5 +176,6 @@ def load_ipython_extension(shell: Shell) -> None:
 
     IPython calls it for `%load_ext gpuos`.
     """
+    magic = Magic(shell)
     for name in ("cuda", "gpuos"):
-        shell.register_magic_function(Magic(shell), "cell", name)
+        shell.register_magic_function(magic.run, "cell", name)

@@ -60,3 +60,27 @@ class Printed:
 
     def of(self, expression: str) -> str:
         return self(f"std::cout << ({expression});")
+
+
+class FakeShell:
+    """What the magic uses of IPython."""
+
+    def __init__(self) -> None:
+        self.user_ns: dict[str, Any] = {"In": [""] * 8}
+        self.execution_count = 8  # as IPython 9 counts
+        self.magics: dict[str, Any] = {}
+
+    def register_magic_function(self, func, magic_kind, magic_name):
+        assert magic_kind == "cell"
+        self.magics[magic_name] = func
+
+    def run(self, source: str) -> None:
+        if source.startswith("%%"):
+            line, cell = source.split("\n", 1)
+            magic, _, rest = line.removeprefix("%%").partition(" ")
+            self.magics[magic](rest, cell)
+            return
+        if source.startswith("%load_ext gpuos"):
+            gpuos.load_ipython_extension(self)
+            source = source.split("\n", 1)[1]
+        exec(compile(source, "cell", "exec"), self.user_ns)  # noqa: S102

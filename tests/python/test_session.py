@@ -1,16 +1,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import gpuos
-from gpuos.magic import describe
-
-ROOT = Path(__file__).parents[2]
 
 
 def make_session(rt):
@@ -28,30 +23,6 @@ def session(host):
 @pytest.fixture
 def on_gpu(cuda):
     return cuda, make_session(cuda)
-
-
-class FakeShell:
-    """What the magic uses of IPython."""
-
-    def __init__(self) -> None:
-        self.user_ns: dict[str, Any] = {}
-        self.execution_count = 7
-        self.magics: dict[str, Any] = {}
-
-    def register_magic_function(self, func, magic_kind, magic_name):
-        assert magic_kind == "cell"
-        self.magics[magic_name] = func
-
-    def run(self, source: str) -> None:
-        if source.startswith("%%"):
-            line, cell = source.split("\n", 1)
-            magic, _, rest = line.removeprefix("%%").partition(" ")
-            self.magics[magic](rest, cell)
-            return
-        if source.startswith("%load_ext gpuos"):
-            gpuos.load_ipython_extension(self)
-            source = source.split("\n", 1)[1]
-        exec(compile(source, "cell", "exec"), self.user_ns)  # noqa: S102
 
 
 @pytest.mark.parametrize(
@@ -156,69 +127,6 @@ def test_a_session_needs_no_runtime():
         session.operator("k")
 
 
-def test_the_magic_runs_cells_and_shows_their_errors(session):
-    shell = FakeShell()
-    gpuos.load_ipython_extension(shell)
-    shell.user_ns["s"] = session
-    shell.run("%%gpuos s\n__global__ void k(int n, float by) {}")
-    shell.user_ns.update(n=3, by=0.5)
-    with pytest.raises(gpuos.BackendUnavailable):
-        shell.run("%%gpuos s\nk<<<1, n>>>(n, by);")
-    session.unbind("n", "by")
-    with pytest.raises(gpuos.CompileError) as caught:
-        shell.run("%%gpuos s\n\n__device__ int f() { return q; }")
-    assert caught.value._render_traceback_() == [describe(caught.value)]
-    assert describe(caught.value).splitlines() == [
-        'In [7]:2: error: identifier "q" is undefined',
-        "__device__ int f() { return q; }",
-        "                            ^",
-    ]
-    with pytest.raises(TypeError, match="expected a Session in t, got nothing"):
-        shell.run("%%gpuos t\nk<<<1, 1>>>();")
-
-
-def printed(cell):
-    """What a cell of a notebook has stored that was printed."""
-    return "".join(output.get("text", "") for output in cell["outputs"])
-
-
-def test_the_example_notebook_runs(capfd):
-    session = make_session(gpuos.Runtime("host"))
-    try:
-        session.run("int there_is_a_compiler;")
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
-    shell = FakeShell()
-    path = ROOT / "examples" / "notebooks" / "session.ipynb"
-    shown = stored = ""
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            shell.run("".join(cell["source"]))
-            shown += capfd.readouterr().out
-            stored += printed(cell)
-    launches = 3 if shell.user_ns["has_gpu"] else 0
-    # What is stored is of the host: scripts/notebooks.
-    assert shell.user_ns["has_gpu"] or shown == stored
-    for count in (0, launches, 10):
-        assert f"3 values, {count} launches\n" in shown
-
-
-def test_the_magic_shows_what_host_code_throws(session):
-    shell = FakeShell()
-    gpuos.load_ipython_extension(shell)
-    shell.user_ns["s"] = session
-    try:
-        session.run("int there_is_a_compiler;")
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
-    with pytest.raises(gpuos.HostError) as caught:
-        shell.run("%%cuda s\nint n = 3;\nthrow n;")
-    assert caught.value._render_traceback_() == ["In [7]:2: int: 3"]
-    with pytest.raises(gpuos.CompileError) as wrong:
-        shell.run("%%cuda s\nn = q;")
-    assert wrong.value._render_traceback_()[0].endswith("n = q;\n    ^")
-
-
 def test_the_cost_of_a_cell_is_measured(session, capsys, tmp_path):
     bench = pytest.importorskip("gpuos.bench", exc_type=ImportError).main
     assert session.names() == []
@@ -276,16 +184,3 @@ def test_a_function_becomes_an_operator(on_gpu):
     session.operator("f", "scaled", ["by"])
     rt.wait(rt.submit("scaled", x, out=x, by=1))
     np.testing.assert_array_equal(x.numpy(), np.arange(10) * 3 - 1)
-
-
-@pytest.mark.gpu
-def test_the_magic_binds_what_launches_name(on_gpu):
-    rt, session = on_gpu
-    shell = FakeShell()
-    gpuos.load_ipython_extension(shell)
-    shell.user_ns.update(s=session, a=rt.zeros(4), value=2.5)
-    shell.run(
-        "%%gpuos s\n__global__ void set(float* x, float v) "
-        "{ x[threadIdx.x] = v; }\nset<<<1, 4>>>(a, value);"
-    )
-    assert shell.user_ns["a"].numpy().tolist() == [2.5] * 4
