@@ -49,6 +49,11 @@ class ElfFile {
       return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
     return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
   }
+  // "int (*p)() = f;" and what a vtable has.
+  bool is_value(std::uint32_t type) const {
+    return type ==
+           (header_.e_machine == EM_X86_64 ? R_X86_64_64 : R_AARCH64_ABS64);
+  }
 
  private:
   const std::string& bytes_;
@@ -74,18 +79,27 @@ class Reader {
       if (section.sh_type == SHT_RELA) read_imports(section, library);
     }
   }
-  /// Symbols that the library wants and need not be ours.
-  std::vector<std::string> wanted() const {
+  /// Symbols that the library wants and need not be ours. Those that are become
+  /// weak: their addresses are put in after the library is loaded.
+  static std::vector<std::string> take_wanted(std::string& bytes) {
     std::vector<std::string> found;
-    for (std::size_t i = 0; i < file_.sections(); ++i) {
-      const Elf64_Shdr section = file_.section(i);
+    const Reader reader(bytes, 0);
+    const ElfFile& file = reader.file_;
+    for (std::size_t i = 0; i < file.sections(); ++i) {
+      const Elf64_Shdr section = file.section(i);
       if (section.sh_type != SHT_DYNSYM) continue;
       for (std::uint64_t at = 0; at < section.sh_size;
            at += sizeof(Elf64_Sym)) {
-        const auto symbol = file_.at<Elf64_Sym>(section.sh_offset + at);
-        if (symbol.st_shndx == SHN_UNDEF &&
-            ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL)
-          found.push_back(name_of(section, symbol));
+        auto symbol = file.at<Elf64_Sym>(section.sh_offset + at);
+        if (symbol.st_shndx != SHN_UNDEF ||
+            ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL)
+          continue;
+        found.push_back(reader.name_of(section, symbol));
+        const auto type = ELF64_ST_TYPE(symbol.st_info);
+        if (!is_ours(found.back()) || type == STT_TLS) continue;
+        symbol.st_info = ELF64_ST_INFO(STB_WEAK, type);
+        std::memcpy(bytes.data() + section.sh_offset + at, &symbol,
+                    sizeof symbol);
       }
     }
     return found;
@@ -118,13 +132,16 @@ class Reader {
     for (std::uint64_t at = 0; at < section.sh_size; at += sizeof(Elf64_Rela)) {
       const auto entry = file_.at<Elf64_Rela>(section.sh_offset + at);
       const auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
-      if (!file_.is_binding(type)) continue;
+      const bool is_value = file_.is_value(type);
+      if (!file_.is_binding(type) && !is_value) continue;
       const auto symbol = file_.at<Elf64_Sym>(
           symbols.sh_offset + ELF64_R_SYM(entry.r_info) * sizeof(Elf64_Sym));
       std::string name = name_of(symbols, symbol);
-      if (is_ours(name))
-        library.imports.push_back(
-            {std::move(name), pointer<void*>(base_ + entry.r_offset)});
+      // The loader has found what the library has itself.
+      if (is_ours(name) && (!is_value || symbol.st_shndx == SHN_UNDEF))
+        library.imports.push_back({std::move(name),
+                                   pointer<void*>(base_ + entry.r_offset),
+                                   is_value});
     }
   }
 
@@ -180,6 +197,8 @@ const HostLibrary& HostObjects::open(host::HostImage image,
                                      const std::string& cell,
                                      Journal& journal) {
   HostLibrary library{.image = std::move(image), .name = name};
+  const std::vector<std::string> wanted =
+      Reader::take_wanted(library.image.bytes);
   library.handle =
       host::open_host_image(library.image, cell, host::Names::Shared);
   link_map* map = nullptr;
@@ -187,7 +206,7 @@ const HostLibrary& HostObjects::open(host::HostImage image,
     throw Error(concat(cell, ": ", ::dlerror()));
   const Reader reader(library.image.bytes, map->l_addr);
   reader.run(library);
-  refuse_missing(reader.wanted(), library, cell);
+  refuse_missing(wanted, library, cell);
   // Where the initialisers are is all that is still asked for.
   library.image.bytes.clear();
   for (const auto& [symbol, address] : library.exports) {
@@ -198,7 +217,7 @@ const HostLibrary& HostObjects::open(host::HostImage image,
   libraries_.push_back(std::move(library));
   HostLibrary& opened = libraries_.back();
   journal.record([&opened] { opened.is_taken_back = true; });
-  for (const HostImport& import : opened.imports) {
+  for (HostImport& import : opened.imports) {
     const std::string identity = identity_of(import.symbol);
     symbols_[identity].insert(import.symbol);
     const auto newest = newest_.find(identity);
@@ -248,16 +267,18 @@ void* HostObjects::address_of(const std::string& symbol) const {
 }
 
 // Another thread may be calling.
-void HostObjects::bind(const HostImport& import) {
-  if (void* address = address_of(import.symbol))
-    std::atomic_ref<void*>(*import.place)
-        .store(address, std::memory_order_release);
+void HostObjects::bind(HostImport& import) {
+  void* const address = address_of(import.symbol);
+  if (address == nullptr || (import.is_value && import.is_bound)) return;
+  std::atomic_ref<void*>(*import.place)
+      .store(address, std::memory_order_release);
+  import.is_bound = true;
 }
 
 void HostObjects::set(const std::string& symbol, void* address) {
   addresses_[symbol] = address;
-  for (const HostLibrary& library : libraries_) {
-    for (const HostImport& import : library.imports) {
+  for (HostLibrary& library : libraries_) {
+    for (HostImport& import : library.imports) {
       if (import.symbol == symbol) bind(import);
     }
   }

@@ -17,6 +17,8 @@ namespace gpuos::session {
 struct HostImport {
   std::string symbol;
   void** place;
+  bool is_value = false;  // of a variable, which gets it once
+  bool is_bound = false;
 };
 
 /// One compiled cell in this process.
@@ -65,7 +67,7 @@ class HostObjects {
                       const std::string& cell) const;
   void set(const std::string& symbol, void* address);
   void* address_of(const std::string& symbol) const;
-  void bind(const HostImport& import);
+  void bind(HostImport& import);
 
   std::deque<HostLibrary> libraries_;
   Addresses addresses_;  // now, by symbol

@@ -236,7 +236,8 @@ bool HostUnitWriter::can_declare(const Item& function) const {
 
 void HostUnitWriter::need_entry(const EntryPtr& entry) {
   const Item& item = entry->item;
-  if (is_own(item.key) || written_.contains(item.key)) return;
+  if (is_own(item.key)) return declare_variable(item.key);
+  if (written_.contains(item.key)) return;
   if (comes_later(*entry)) return;
   const std::string definition = key_of_definition(item.key);
   if (definition != item.key &&
@@ -466,6 +467,18 @@ void HostUnitWriter::declare_function(const Item& given) {
   need(identifiers_of(item.header));
   place(item.header, item);
   done_.insert(given.key);
+}
+
+// "extern int n;" of an earlier cell, before "int n = 2;" of this one.
+void HostUnitWriter::declare_variable(const std::string& key) {
+  const HostDefinition* const known = program_.find(key);
+  const bool is_declared = known != nullptr && known->is_declared_only &&
+                           own_.at(key)->kind == ItemKind::HostVariable;
+  if (!is_declared || written_.contains(key) || !declared_.insert(key).second)
+    return;
+  Item item = in_own_namespace(known->item);
+  drop_linkage(item);
+  place(item.header, item);
 }
 
 void HostUnitWriter::write_function(const Item& given) {

@@ -55,6 +55,7 @@ class HostUnitWriter {
   void write_variable(const Item& item, int index);
   void write_statement(const Item& item, int index);
   void declare_function(const Item& item);
+  void declare_variable(const std::string& key);
 
   void need(const Names& names);
   void need_entry(const EntryPtr& entry);

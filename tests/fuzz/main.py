@@ -182,6 +182,25 @@ def run_moments(
     return found
 
 
+def run_cells(options: argparse.Namespace, count: int, seconds: float) -> str:
+    """Programs that are cut into cells, beside one file."""
+    cells = importlib.import_module("cells")
+    cuts: Counter = Counter()
+    end = time.monotonic() + seconds
+    with gpuos.Runtime("host") as rt:
+        found = cells.first_finding(
+            rt,
+            count,
+            options.seed,
+            cuts,
+            is_over=lambda: time.monotonic() > end,
+        )
+    sys.stdout.writelines(
+        f"{kind}: cut {n} times\n" for kind, n in cuts.most_common()
+    )
+    return found or ""
+
+
 WHAT = {
     "programs": run_programs,
     "submissions": run_submissions,
@@ -189,6 +208,7 @@ WHAT = {
     "npy": run_alone("npy"),
     "dlpack": run_alone("dlpack"),
     "control": run_alone("control_messages"),
+    "cells": run_cells,
     "bytes": run_readers,  # C++, whatever package is installed
     "torch": run_sequences,
     "moments": run_moments,  # on the host, whatever the backend

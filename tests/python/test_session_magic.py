@@ -138,7 +138,7 @@ def test_what_cannot_be_bound_is_named_where_it_is_missed(shell):
         shell.run(
             "%%cuda s\n__global__ void k(double*) {}\nif (true) k<<<1, 1>>>(x);"
         )
-    assert "x: expected an array" in caught.value._render_traceback_()[0]
+    assert "x: expected a number" in caught.value._render_traceback_()[0]
 
 
 def test_the_magic_makes_a_session_where_there_is_none(shell):

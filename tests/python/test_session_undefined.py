@@ -28,6 +28,11 @@ DECLARATIONS = [
         "a(1)",
         "int a(int x, int y) { return x * y + 3; }",
     ),
+    (
+        "int a(int x, int y = 0);",
+        "[] { static int (*p)(int, int) = a; return p(2, 3); }()",
+        "int a(int x, int y) { return x + y; }",
+    ),
 ]
 # What has the name and is something else, and what it is worth.
 NAMESAKES = [

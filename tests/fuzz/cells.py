@@ -1,0 +1,349 @@
+"""Programs that are cut into cells, beside the same text in one file."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import gpuos
+
+INCLUDES = (
+    "#include <sstream>\n#include <string>\n#include <vector>\n"
+    "#include <stdio.h>\n"
+)
+MARKS = ["\n", "\r\n", " // a remark /* of src/*.cu\n", "\n/* it's; { */\n"]
+BATCH = 10  # texts that one call of the C++ compiler reads
+
+
+def declarations(text: str) -> list[str]:
+    """Return the lines of a kind; "! " begins a statement, "= " a value."""
+    return [line.replace(r"\n", "\n") for line in text.strip().split("\n")]
+
+
+# N is the number of the kind in its text. Lines are cut from each other; \\n
+# is a line's end within a declaration, and @ one of the operators.
+HOST = {
+    "operator": r"""
+struct VN { int x; };
+VN operator@(VN a, VN b) { return {a.x * 3 @ b.x}; }
+VN aN{7};
+VN bN = aN @ VN{2};
+! bN = bN @ aN;
+= bN.x
+""",
+    "compound operator": r"""
+struct CN { int x; CN& operator+=(const CN& o); CN operator-() const; };
+CN& CN::operator+=(const CN& o) { x += o.x; return *this; }
+CN CN::operator-() const { return {-x}; }
+CN cN{4};
+! cN += -CN{9};
+= cN.x
+""",
+    "stream operator": r"""
+struct SN { int x; };
+std::ostream& operator<<(std::ostream& o, const SN& s) { return o << s.x; }
+std::ostringstream outN;
+SN sN{12};
+! outN << sN << "/*" << sN;
+std::string textN = outN.str();
+= textN.size()
+""",
+    "template": r"""
+template <class T> struct TN { T x; T f(T y); template <class U> U g(U); };
+template <class T> T TN<T>::f(T y) { return x + y; }
+template <class T> template <class U> U TN<T>::g(U u) { return u + x; }
+TN<int> tN{3};
+int uN = tN.f(4);
+= uN + tN.g(2.5)
+""",
+    "specialisation": r"""
+template <class T> struct KN { static int f() { return 1; } };
+template <class T> int hN(T) { return 5; }
+template <> struct KN<int> { static int f() { return 2; } };
+template <> int KN<char>::f() { return 3; }
+template <> int hN<double>(double) { return 6; }
+int kN = KN<int>::f() * 10 + KN<char>::f();
+= kN * 100 + hN(1) * 10 + hN(1.0)
+""",
+    "member": r"""
+struct MN { int x; struct In; static int count; int f() const; MN(int); };
+int MN::count = 0;
+MN::MN(int a) : x{a} { ++count; }
+struct MN::In { int y = 8; };
+int MN::f() const { return x + In{}.y; }
+MN mN(3);
+int (MN::*pN)() const = &MN::f;
+= (mN.*pN)() + MN::count
+""",
+    "macro": r"""
+#define WN 6 // of src/*.h
+#define PAIRN(a, b) \\n  (a) * 10 + (b)
+std::vector<int> vN(WN);
+std::vector<int> wN(WN, PAIRN(WN, 2));
+int iN[WN] = {PAIRN(1, 2)};
+= vN.size() + wN[1] + iN[0]
+""",
+    "macro before a function": r"""
+#define HDN __host__ __device__ inline
+#define APIN(T) extern T
+HDN int dN(int x) { return x + 1; }
+APIN(int) globalN;
+int globalN = 4;
+HDN int eN(int x) { return dN(x) * 2; }
+! globalN += eN(1);
+= eN(2) + globalN
+""",
+    "macro of a statement": r"""
+#define FORN(i, n) for (int i = 0; i < (n); ++i)
+#define CHECKN(x) do { if (!(x)) ++failedN; } while (0)
+int failedN, sumN;
+! FORN(i, 4) { sumN += i; }
+! CHECKN(sumN == 7);
+= sumN * 10 + failedN
+""",
+    "enum": r"""
+enum EN { lowN = 2, highN };
+enum class FN { one = 1, two };
+std::vector<int> xN(highN);
+std::vector<int> yN(highN, lowN);
+struct GN { int v; GN(FN f, int n) : v(int(f) * n) {} };
+GN gN(FN::two, highN);
+= xN.size() + yN[0] + gN.v
+""",
+    "lambda": r"""
+auto oneN = [](int x) { return x + 1; };
+int baseN = 5;
+auto twoN = [](auto x) { return oneN(x) * baseN; };
+! baseN = 6;
+= twoN(2)
+""",
+    "static": r"""
+static int zN = 2;
+static int nextN() { static int calls = 0; return ++calls + zN; }
+! nextN();
+static const int constantN = 3;
+int seenN = nextN() * constantN;
+= seenN
+""",
+    "string": r"""
+const char* qN = "/* no comment */ // \\\" ;";
+std::string rN = R"x(it's " { ) */)x";
+char charN = '"';
+std::string lN(3, '\'');
+= std::string(qN).size() + rN.size() + charN + lN.size()
+""",
+    "directive": r"""
+#if 0\nit's {prose\n#else\nint jN = 2;\n#endif
+#ifdef __NEVER__\nstruct QN;\n#endif
+#define TEXTN "src/*.cu"
+#undef TEXTN
+#define TEXTN "b"
+int lengthN = sizeof(TEXTN);
+= jN + lengthN
+""",
+    "namespace": r"""
+namespace nN { const int k = 5; int f(int); }
+namespace nN { struct P { int x; }; }
+int nN::f(int x) { return x * k; }
+std::vector<int> inN(nN::k);
+nN::P partN{nN::f(2)};
+= inN.size() + partN.x
+""",
+    "declaration": r"""
+struct DN;
+int laterN(const DN&, int = 4);
+extern int outerN;
+struct DN { int x; };
+int laterN(const DN& d, int y) { return d.x * y + outerN; }
+int outerN = 2;
+int (*pointerN)(const DN&, int) = laterN;
+int (&arrayN(int (&a)[2]))[2] { return a; }
+int twiceN[2] = {1, 2};
+int (&sameN)[2] = arrayN(twiceN);
+= laterN(DN{3}) + pointerN(DN{1}, 1) + sameN[1]
+""",
+    "alias": r"""
+using IN = long;
+typedef int AN[3];
+IN firstN(4);
+AN secondN = {1, 2, 3};
+std::vector<IN> thirdN(firstN);
+int fourthN(IN);
+int fourthN(IN x) { return x; }
+= firstN + secondN[2] + thirdN.size() + fourthN(2)
+""",
+}
+OPERATORS = ["+", "-", "*", "&", "|", "^", "%", "<<"]
+
+
+@dataclass
+class Kind:
+    """One kind of declaration with its uses."""
+
+    name: str
+    lines: list[str]
+    value: str
+
+
+@dataclass
+class Case:
+    """Kinds, in which order their lines come, and what cuts them."""
+
+    kinds: list[Kind]
+    seed: int
+    cuts: Counter = field(default_factory=Counter)
+
+    def pieces(self) -> list[tuple[str, str]]:
+        """Return (kind, line) in the order of the text."""
+        dice = random.Random(self.seed)
+        left = [list(kind.lines) for kind in self.kinds]
+        drawn = []
+        while any(left):
+            at = dice.choice([i for i, lines in enumerate(left) if lines])
+            run = dice.randint(1, 3)  # of one kind
+            for _ in range(min(run, len(left[at]))):
+                drawn.append((self.kinds[at].name, left[at].pop(0)))
+        return drawn
+
+    def cells(self) -> list[str]:
+        """Return the text cut at random between declarations."""
+        dice = random.Random(self.seed + 1)
+        cells = [""]
+        self.cuts.clear()
+        for kind, line in self.pieces():
+            text = line.removeprefix("! ")
+            if cells[-1] and dice.random() < 0.4:
+                cells.append("")
+                self.cuts[kind] += 1
+            is_directive = line.startswith("#")
+            end = "\n" if is_directive else dice.choice(MARKS)
+            if dice.random() < 0.1:
+                text = text.replace("\n", "\r\n")
+            cells[-1] += text + end
+        values = ", ".join(f"double({kind.value})" for kind in self.kinds)
+        return [*cells, f"double values[] = {{{values}}};"]
+
+    def file(self, name: str) -> str:
+        """Return the text as a part of one file, with a function `name`."""
+        text = ""
+        for index, (_, line) in enumerate(self.pieces()):
+            if line.startswith("! "):
+                body = line.removeprefix("! ")
+                text += f"int run_{name}_{index} = ([] {{ {body} }}(), 0);\n"
+            else:
+                text += f"{line}\n"
+        for kind in self.kinds:
+            text += (
+                f'void print_{name}_{id(kind)}() {{ printf("%.17g ", double('
+            )
+            text += f"{kind.value})); }}\n"
+        prints = " ".join(f"print_{name}_{id(k)}();" for k in self.kinds)
+        return f'{text}void {name}() {{ {prints} printf("\\n"); }}\n'
+
+    def text(self) -> str:
+        """Return the case as Python."""
+        runs = "".join(f"session.run({cell!r})\n" for cell in self.cells())
+        return (
+            "import gpuos\nsession = gpuos.Runtime('host').session()\n"
+            f"session.run({INCLUDES!r})\n{runs}print(session['values'])"
+        )
+
+
+def kind_of(dice: random.Random, name: str, number: int) -> Kind:
+    """Draw one kind."""
+    lines = declarations(HOST[name].replace("@", dice.choice(OPERATORS)))
+    lines = [re.sub(r"N(?![A-Za-z_])", f"_{number}", line) for line in lines]
+    return Kind(name, lines[:-1], lines[-1].removeprefix("= "))
+
+
+def draw(seed: int, index: int) -> Case:
+    """Return the same case for the same seed and index."""
+    dice = random.Random(f"{seed}:{index}")
+    names = dice.sample(list(HOST), dice.randint(3, 6))
+    kinds = [
+        kind_of(dice, name, index * 100 + at) for at, name in enumerate(names)
+    ]
+    return Case(kinds, dice.randrange(1 << 30))
+
+
+def expected(cases: list[Case]) -> list[list[float]]:
+    """Return the values that a C++ compiler gives to the texts in one file."""
+    names = [f"case_{index}" for index in range(len(cases))]
+    files = [case.file(name) for case, name in zip(cases, names, strict=True)]
+    main = f"int main() {{ {' '.join(f'{name}();' for name in names)} }}\n"
+    marks = "#define __host__\n#define __device__\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "all.cpp"
+        path.write_text(marks + INCLUDES + "".join(files) + main)
+        made = Path(folder) / "all"
+        command = [os.environ.get("CXX", "c++"), "-std=c++20", "-w"]
+        subprocess.run([*command, path, "-o", made], check=True)
+        done = subprocess.run(
+            [made], check=True, capture_output=True, text=True
+        )
+    return [
+        [float(word) for word in line.split()]
+        for line in done.stdout.splitlines()
+    ]
+
+
+def finding(rt: gpuos.Runtime, case: Case, wanted: list[float]) -> str | None:
+    """Return how the cells differ from the file."""
+    session = rt.session()
+    try:
+        session.run(INCLUDES)
+        for cell in case.cells():
+            session.run(cell)
+        got = session["values"].tolist()
+    except (gpuos.Error, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}"
+    if got == wanted:
+        return None
+    wrong = [
+        f"{kind.name}: expected {right}, got {value}"
+        for kind, value, right in zip(case.kinds, got, wanted, strict=True)
+        if value != right
+    ]
+    return "; ".join(wrong)
+
+
+def shrink(rt: gpuos.Runtime, case: Case) -> Case:
+    """Leave out the kinds without which it is wrong as well."""
+    for kind in list(case.kinds):
+        rest = [each for each in case.kinds if each is not kind]
+        smaller = Case(rest, case.seed)
+        if rest and finding(rt, smaller, expected([smaller])[0]):
+            case = smaller
+    return case
+
+
+def first_finding(
+    rt: gpuos.Runtime, count: int, seed: int, cuts: Counter, *, is_over=None
+) -> str | None:
+    """Return what is wrong with which of `count` texts, or None."""
+    kept = rt.session()  # others find the headers that it has read
+    kept.run(INCLUDES)
+    kept.run("int read_ahead;")
+    for begin in range(0, count, BATCH):
+        if is_over is not None and is_over():
+            break
+        cases = [
+            draw(seed, index)
+            for index in range(begin, min(begin + BATCH, count))
+        ]
+        for at, (case, wanted) in enumerate(
+            zip(cases, expected(cases), strict=True)
+        ):
+            found = finding(rt, case, wanted)
+            cuts.update(case.cuts)
+            if found:
+                case = shrink(rt, case)  # noqa: PLW2901
+                found = finding(rt, case, expected([case])[0]) or found
+                return f"seed {seed}, text {begin + at}: {found}\n{case.text()}"
+    return None

@@ -1,0 +1,35 @@
+"""Some of the random programs of tests/fuzz that are cut into cells."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from session_support import make_session
+
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+import cells
+
+
+def test_a_text_means_the_same_in_cells(host):
+    make_session(host)  # or is skipped
+    found = cells.first_finding(host, 3, 2, Counter())
+    assert found is None, found
+
+
+def test_each_kind_is_cut_often():
+    cuts: Counter = Counter()
+    for index in range(1000):
+        case = cells.draw(1, index)
+        case.cells()
+        cuts.update(case.cuts)
+    assert cuts.keys() == cells.HOST.keys()
+    assert min(cuts.values()) > 100
+
+
+def test_a_value_that_differs_is_a_finding(host):
+    make_session(host)
+    case = cells.Case(cells.draw(1, 0).kinds[:1], seed=1)
+    assert "expected -1.0" in str(cells.finding(host, case, [-1.0]))
