@@ -115,7 +115,8 @@ void register_uses(Type& type) {
            "Returns\n-------\nnumpy.ndarray, shape (n,)",
            py::arg("name"), py::arg("dtype"))
       .def("write", &SessionObject::write,
-           "Set a variable.\n\n"
+           "Set a variable. Lists and numbers become of its type; the bytes\n"
+           "of anything else are copied.\n\n"
            "Raises\n------\nInvalidArgument\n"
            "    If `values` has not the size of the variable.",
            py::arg("name"), py::arg("values"))

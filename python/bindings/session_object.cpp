@@ -162,6 +162,12 @@ py::object SessionObject::read(const std::string& name,
 }
 
 void SessionObject::write(const std::string& name, const py::object& values) {
+  // They have no bytes of their own.
+  PyObject* const given = values.ptr();
+  if (PyList_Check(given) != 0 || PyTuple_Check(given) != 0 ||
+      PyLong_Check(given) != 0 || PyFloat_CheckExact(given) != 0 ||
+      PyComplex_CheckExact(given) != 0)
+    return set_item(name, values);
   write_variable(values, [&](const void* from, std::size_t bytes) {
     session_->write(name, from, bytes);
   });

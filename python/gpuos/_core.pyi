@@ -2435,7 +2435,8 @@ class Session:
         numpy.ndarray, shape (n,)
         """
     def write(self, name: str, values: npt.ArrayLike) -> None:
-        """Set a variable.
+        """Set a variable. Lists and numbers become of its type; the bytes
+        of anything else are copied.
 
         Raises
         ------

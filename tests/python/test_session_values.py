@@ -131,7 +131,7 @@ def test_every_type_of_number_in_every_shape(session, side):
         )
     )
     for name, _, dtype, shape in variables():
-        for _ in range(2):
+        for turn in range(3):
             found = session[name]
             if shape == ():
                 assert type(found) is type(np.zeros((), dtype).item()), name
@@ -143,7 +143,10 @@ def test_every_type_of_number_in_every_shape(session, side):
                 flat, values[name].ravel(), err_msg=name
             )
             values[name] = random_values(draw, dtype, shape)
-            session[name] = values[name] if shape else values[name].item()
+            if turn == 0:
+                session[name] = values[name] if shape else values[name].item()
+            else:
+                session.write(name, values[name].tolist())
 
 
 def test_what_does_not_fit_is_refused_and_changes_nothing(session, side):
