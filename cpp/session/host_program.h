@@ -144,7 +144,7 @@ class HostProgram {
   std::map<std::string, std::set<std::string>> members_;  // keys, by class
   std::map<std::string, std::string> texts_;              // by cell
   std::map<std::string, std::size_t> scopes_;  // numbers of namespaces
-  bool has_usual_ = false;  // names of usual_text()
+  bool has_usual_ = false;                     // names of usual_text()
   std::size_t units_ = 0;
   std::uint64_t compiled_ = 0;
 };

@@ -80,9 +80,9 @@ constexpr std::string_view kHint =
 const std::set<std::string>& names() {
   static const std::set<std::string> all = [] {
     std::set<std::string> found = identifiers_of(std::string(kOthers));
-    for (const char* type : {"char", "uchar", "short", "ushort", "int", "uint",
-                             "long", "ulong", "longlong", "ulonglong", "float",
-                             "double"}) {
+    for (const char* type :
+         {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+          "longlong", "ulonglong", "float", "double"}) {
       for (const char* count : {"1", "2", "3", "4"}) {
         found.insert(std::string(type) + count);
         found.insert(std::string("make_") + type + count);
@@ -119,16 +119,17 @@ bool lacks_usual_name(std::string_view error) {
 std::string_view usual_text() { return kText; }
 
 std::string_view hint_of_cuda(std::string_view error) {
-  const bool is_of_cuda =
-      error.find("declared") != error.npos || error.find("name a") != error.npos;
-  return is_of_cuda && visit_quoted(error,
-                                    [](std::string_view name) {
-                                      return name.starts_with("cuda") &&
-                                             name.size() > 4 &&
-                                             name.find(':') == name.npos &&
-                                             (std::isupper(static_cast<
-                                                 unsigned char>(name[4])) != 0);
-                                    })
+  const bool is_of_cuda = error.find("declared") != error.npos ||
+                          error.find("name a") != error.npos;
+  return is_of_cuda &&
+                 visit_quoted(error,
+                              [](std::string_view name) {
+                                return name.starts_with("cuda") &&
+                                       name.size() > 4 &&
+                                       name.find(':') == name.npos &&
+                                       (std::isupper(static_cast<unsigned char>(
+                                            name[4])) != 0);
+                              })
              ? kHint
              : "";
 }
