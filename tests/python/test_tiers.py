@@ -56,6 +56,13 @@ def names_of(share):
     }
 
 
+def test_items_for_the_host_alone_are_told_by_their_parameters():
+    assert tiers.is_of_host("a.py::test_slow[cpu-rows]")
+    assert tiers.is_of_host("a.py::test_slow[1-host]")
+    for name in ("a.py::test_slow[cuda-1]", "a.py::test_cpu", "a.py::t[cpus]"):
+        assert not tiers.is_of_host(name)
+
+
 def test_everything_comes_within_a_cycle():
     quick = names_of(None)
     others = [names_of(share) - quick for share in CYCLE]

@@ -3,6 +3,7 @@
 Everything runs unless options say otherwise. `--quick` leaves out functions
 that tests/durations.json calls slow, and most items of large products of cases.
 `--seed` adds a share of these, so that each comes once in CYCLE dates.
+`--quick-host` leaves out the same of items for the host alone.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ def is_there(function: str) -> bool:
 
 
 # ---- Which tests run.
+
+
+def is_of_host(nodeid: str) -> bool:
+    """Return whether an item's parameters say that it needs no GPU."""
+    return bool(re.search(r"[\[-](host|cpu)[\]-]", nodeid))
 
 
 def number_of(seed: str) -> int:
@@ -144,6 +150,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="leave out slow tests and most items of large products of cases",
     )
     parser.addoption(
+        "--quick-host",
+        action="store_true",
+        help="leave out the same of those that are for the host alone",
+    )
+    parser.addoption(
         "--seed",
         metavar="DATE|N",
         help="with --quick: also run a share of what it leaves out; in "
@@ -190,10 +201,14 @@ def pytest_collection_modifyitems(
         # A slow module that begins last is waited for: see --no-loadscope-reorder.
         seconds = module_seconds(durations)
         items.sort(key=lambda item: -seconds[module_of(item.nodeid)])
-    if not config.getoption("--quick"):
+    of_host = config.getoption("--quick-host")
+    if not (config.getoption("--quick") or of_host):
         return
     kept = chosen(items, durations, share_of(config))
-    pairs = list(zip(items, kept, strict=True))
+    pairs = [
+        (item, is_kept or (of_host and not is_of_host(item.nodeid)))
+        for item, is_kept in zip(items, kept, strict=True)
+    ]
     others = [item for item, is_kept in pairs if not is_kept]
     config.hook.pytest_deselected(items=others)
     if hasattr(config, "workeroutput"):
