@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import pytest
 from torch_support import assert_same, cloned, error_of, scheduler, taken, torch
@@ -484,3 +485,13 @@ def test_errors_are_those_of_eager_at_the_same_call(device, function):
         after = before * 2
     assert came == expected
     assert after.tolist() == [4.0] * 12
+
+
+def test_a_warning_of_a_guarded_method_is_the_programs():
+    with (
+        scheduler(takes=0),
+        warnings.catch_warnings(record=True) as heard,
+    ):
+        warnings.simplefilter("always")
+        torch.ones(3).storage()
+    assert [one.filename for one in heard] == [__file__]
