@@ -33,13 +33,13 @@
   X(cudaErrorUnknown, 999, "unknown error")
 
 enum cudaError_t : int {
-#define GPUOS_CUDA_ERROR(name, code, text) name = code,
+#define GPUOS_CUDA_ERROR(name, code, text) name = (code),
   GPUOS_CUDA_ERRORS(GPUOS_CUDA_ERROR)
 #undef GPUOS_CUDA_ERROR
 };
 using cudaError = cudaError_t;
-using cudaStream_t = struct CUstream_st*;
-using cudaEvent_t = struct CUevent_st*;
+using cudaStream_t = struct CudaStream*;
+using cudaEvent_t = struct CudaEvent*;
 
 enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost = 0,

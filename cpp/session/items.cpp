@@ -41,6 +41,8 @@ class Splitter {
  public:
   Splitter(const CellText& cell, const Choose& choose, const Known& known)
       : tokens_(cell), choose_(choose), known_(known) {}
+  Splitter(const Splitter&) = delete;
+  Splitter& operator=(const Splitter&) = delete;
 
   std::vector<Item> run() {
     split(0, tokens_.size(), {});

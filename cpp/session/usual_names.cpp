@@ -79,7 +79,7 @@ constexpr std::string_view kHint =
 
 const std::set<std::string>& names() {
   static const std::set<std::string> all = [] {
-    std::set<std::string> found = identifiers_of(std::string(kOthers));
+    std::set<std::string> found = identifiers_of(kOthers);
     for (const char* type :
          {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
           "longlong", "ulonglong", "float", "double"}) {

@@ -221,6 +221,9 @@ constexpr const char* kMethods[] = {"all",
                                     "conj",
                                     "conjugate",
                                     "copy",
+                                    "cumprod",
+                                    "cumsum",
+                                    "diagonal",
                                     "dot",
                                     "fill",
                                     "flatten",
@@ -231,12 +234,14 @@ constexpr const char* kMethods[] = {"all",
                                     "prod",
                                     "ptp",
                                     "ravel",
+                                    "repeat",
                                     "round",
                                     "squeeze",
                                     "std",
                                     "sum",
                                     "swapaxes",
                                     "tolist",
+                                    "trace",
                                     "var",
                                     "__array_ufunc__",
                                     "__array_function__",
@@ -257,6 +262,10 @@ constexpr const char* kMethods[] = {"all",
                                     "__setitem__",
                                     "__str__"};
 constexpr const char* kProperties[] = {"mT"};
+// They raise, and say what to call.
+constexpr const char* kRefused[] = {"argpartition", "argsort", "choose",
+                                    "compress",     "nonzero", "partition",
+                                    "searchsorted", "sort",    "take"};
 
 void check_self(const char* name, const py::object& self) {
   if (Py_TYPE(self.ptr()) != array_type)
@@ -297,6 +306,13 @@ void add_operators(py::class_<Array>& type) {
         },
         doc_of(name).c_str());
   }
+  for (const char* name : kRefused)
+    type.def(name, [name](const py::object& self, const py::args& args,
+                          const py::kwargs& keywords) {
+      check_self(name, self);
+      const WithoutLock to_others;
+      return method(name)(self, *args, **keywords);
+    });
   for (const char* name : kProperties) {
     type.def_property_readonly(
         name,

@@ -81,6 +81,12 @@ void refuse_mask(py::handle item) {
       "x.numpy()[mask] copies");
 }
 
+[[noreturn]] void refuse_index(py::handle item) {
+  throw py::type_error(
+      "array: expected integers, slices, None or ... as an index, got " +
+      kind_shown(item) + "; x.numpy() copies, and has the others");
+}
+
 // A bool is a mask in NumPy, not a number.
 bool is_integer_index(PyObject* item) {
   return PyIndex_Check(item) != 0 && !PyBool_Check(item);
@@ -95,15 +101,17 @@ py::tuple basic_index(const py::object& index) {
   bool has_ellipsis = false;
   for (const py::handle item : given) {
     if (is_integer_index(item.ptr())) {
-      if (!PyLong_CheckExact(item.ptr())) refuse_mask(item);
+      if (!PyLong_CheckExact(item.ptr())) {
+        refuse_mask(item);
+        if (py::getattr(item, "ndim", py::int_(0)).cast<int>() > 0)
+          refuse_index(item);
+      }
       basic.append(index_of(item, "array"));
       continue;
     }
     if (!py::isinstance<py::slice>(item) && !item.is_none() &&
         !is_ellipsis(item))
-      throw py::type_error(
-          "array: expected integers, slices, None or ... as an index, got " +
-          kind_shown(item) + "; x.numpy() copies, and has the others");
+      refuse_index(item);
     has_ellipsis = has_ellipsis || is_ellipsis(item);
     basic.append(item);
   }

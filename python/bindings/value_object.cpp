@@ -2,6 +2,7 @@
 
 #include <pybind11/numpy.h>
 
+#include <cmath>
 #include <complex>
 #include <string>
 
@@ -131,6 +132,40 @@ Scalar number_of(PyObject* number) {
 
 DType dtype_of_scalar(py::handle scalar) {
   return dtype_of(scalar.attr("dtype"));
+}
+
+// Whether no integer dtype has it.
+bool is_too_wide(PyObject* object) {
+  if (!PyLong_Check(object)) return false;
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) return false;
+  PyLong_AsUnsignedLongLong(object);
+  const bool is_too_wide = PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  return is_too_wide;
+}
+
+std::vector<Operand> compared_operands_of(std::span<PyObject* const> objects,
+                                          std::string_view where) {
+  std::vector<PyObject*> pointers(objects.begin(), objects.end());
+  std::vector<py::object> kept;
+  for (std::size_t i = 0; i < pointers.size(); ++i) {
+    if (!is_too_wide(pointers[i])) continue;
+    PyObject* other = objects[objects.size() - 1 - i];
+    const bool is_integer = Py_TYPE(other) == value_type &&
+                            !is_floating(native<Value>(other)->dtype());
+    // It is beyond all integers.
+    double number = PyLong_AsDouble(pointers[i]);
+    if (is_integer || PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      const py::bool_ is_below(py::handle(pointers[i]) < py::int_(0));
+      number = is_below ? -INFINITY : INFINITY;
+    }
+    kept.push_back(py::float_(number));
+    pointers[i] = kept.back().ptr();
+  }
+  return operands_of(pointers, where);
 }
 
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,

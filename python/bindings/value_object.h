@@ -42,6 +42,9 @@ DType dtype_of_scalar(pybind11::handle scalar);
 /// Throws: InvalidArgument, naming `where`, for anything else.
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,
                                  std::string_view where);
+/// The same for a comparison, which takes integers of any size.
+std::vector<Operand> compared_operands_of(std::span<PyObject* const> objects,
+                                          std::string_view where);
 inline std::vector<Operand> operands_of(
     std::initializer_list<PyObject*> objects, std::string_view where) {
   return operands_of(std::span(objects.begin(), objects.size()), where);

@@ -59,7 +59,8 @@ struct ValueOperators {
 
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
     return value_or_error([&]() -> Value {
-      const std::vector<Operand> xy = operands_of({x, y}, "comparison");
+      PyObject* const both[] = {x, y};
+      const std::vector<Operand> xy = compared_operands_of(both, "comparison");
       switch (operation) {
         case Py_LT:
           return less(xy[0], xy[1]);

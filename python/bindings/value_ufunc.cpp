@@ -175,6 +175,11 @@ py::object compute_in(DType dtype, const std::string& name,
                         " without losing their kind of number, got " + given);
 }
 
+bool is_comparison(std::string_view name) {
+  return name == "less" || name == "less_equal" || name == "greater" ||
+         name == "greater_equal" || name == "equal" || name == "not_equal";
+}
+
 py::object compute_ufunc(const py::object& ufunc, const std::string& name,
                          const std::vector<PyObject*>& objects) {
   if (name == "divmod") {
@@ -192,7 +197,9 @@ py::object compute_ufunc(const py::object& ufunc, const std::string& name,
         .attr("call")(ufunc, operands, py::dict());
   }
   check_count(name, known->second.operands, objects.size());
-  return make_value(known->second.compute(operands_of(objects, name)));
+  return make_value(known->second.compute(
+      is_comparison(name) ? compared_operands_of(objects, name)
+                          : operands_of(objects, name)));
 }
 
 }  // namespace

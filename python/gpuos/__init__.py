@@ -11,6 +11,9 @@ array([2., 4.], dtype=float32)
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
 from gpuos import _libraries, cache, functions
 from gpuos._core import (
     Alias,
@@ -56,6 +59,9 @@ from gpuos.diagnosis import Diagnosis, diagnose
 from gpuos.fusing import fuse
 from gpuos.includes import get_include
 from gpuos.magic import load_ipython_extension
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 __all__ = [
     "Alias",
@@ -109,6 +115,17 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return [*__all__]
+
+
+def __getattr__(name: str) -> ModuleType:
+    # As `import gpuos.array_api` has it; nobody waits for those that he has not.
+    if name in ("array_api", "ray", "torch", "typing"):
+        try:
+            return importlib.import_module(f"gpuos.{name}")
+        except ImportError as error:
+            text = f"gpuos.{name}: {error}"
+            raise AttributeError(text) from error
+    raise AttributeError(f"module 'gpuos' has no attribute {name!r}")
 
 
 _libraries.announce()

@@ -540,6 +540,44 @@ class Array:
         """As numpy.ndarray.ravel; computed by a task."""
     def round(self, decimals: int = 0, *, out: Array | None = None) -> Array:
         """As numpy.ndarray.round; computed by a task."""
+    def cumprod(
+        self,
+        axis: SupportsIndex | None = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """As numpy.ndarray.cumprod; computed by a task."""
+    def cumsum(
+        self,
+        axis: SupportsIndex | None = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """As numpy.ndarray.cumsum; computed by a task."""
+    def diagonal(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1
+    ) -> Array:
+        """As numpy.ndarray.diagonal; computed by a task."""
+    def repeat(self, repeats: Any, axis: SupportsIndex | None = None) -> Array:
+        """As numpy.ndarray.repeat; computed by a task."""
+    def trace(
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: npt.DTypeLike | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """As numpy.ndarray.trace; computed by a task."""
+    def argpartition(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def argsort(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def choose(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def compress(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def nonzero(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def partition(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def searchsorted(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def sort(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def take(self, *args: object, **kwargs: object) -> NoReturn: ...
     def squeeze(self, axis: _Axes = None) -> Array:
         """As numpy.ndarray.squeeze; computed by a task."""
     def swapaxes(self, axis1: int, axis2: int) -> Array:

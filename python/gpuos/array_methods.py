@@ -16,6 +16,7 @@ from gpuos.arrays import (
     check_operands,
     operation,
     refuse,
+    refuse_shape,
     write,
 )
 from gpuos.fusing import fuse
@@ -190,9 +191,13 @@ def set_item(x: Array, index: Any, value: Any) -> None:
         return
     value = operand(value, x)
     to = _core._view_at(x, index)
-    if isinstance(value, Array) and value.ndim > to.ndim:
-        value = reshape(value, value.shape[value.ndim - to.ndim :])
-    write(_assign(to.dtype), to, to, value)
+    try:
+        if isinstance(value, Array) and value.ndim > to.ndim:
+            value = reshape(value, value.shape[value.ndim - to.ndim :])
+        write(_assign(to.dtype), to, to, value)
+    except _core.InvalidArgument:
+        refuse_shape("array", to.shape, value)
+        raise
 
 
 def _is_mask(index: Any) -> bool:
@@ -525,54 +530,66 @@ def call_function(
 
 
 # What bindings/array_operators.cpp calls, by the names of the methods.
-METHODS: dict[str, Callable[..., Any]] = {
-    name: partial(call, getattr(np, name))
-    for name in (
-        "all",
-        "any",
-        "argmax",
-        "argmin",
-        "clip",
-        "dot",
-        "max",
-        "mean",
-        "min",
-        "prod",
-        "ptp",
-        "round",
-        "std",
-        "sum",
-        "var",
-    )
-} | {
-    "__array_function__": call_function,
-    "__array_ufunc__": call_ufunc,
-    "__bool__": _as_bool,
-    "__complex__": lambda x: complex(_one(x)),
-    "__contains__": _contains,
-    "__copy__": copy,
-    "__dask_tokenize__": sending.token_of_array,
-    "__deepcopy__": lambda x, _: copy(x),
-    "__float__": lambda x: float(_one(x)),
-    "__format__": _format,
-    "__imatmul__": _matmul_in_place,
-    "__index__": _as_index,
-    "__reduce_ex__": sending.of_array,
-    "__int__": lambda x: int(_one(x)),
-    "__iter__": _rows,
-    "__round__": _round,
-    "__setitem__": set_item,
-    "__str__": array_text.print_text,
-    "astype": astype,
-    "conj": _conjugate,
-    "conjugate": _conjugate,
-    "copy": copy,
-    "fill": fill,
-    "flatten": flatten,
-    "item": item,
-    "mT": lambda x: swapaxes(x, -1, -2),
-    "ravel": ravel,
-    "squeeze": squeeze,
-    "swapaxes": swapaxes,
-    "tolist": lambda x: x.numpy().tolist(),
-}
+METHODS: dict[str, Callable[..., Any]] = (
+    {
+        name: partial(call, getattr(np, name))
+        for name in (
+            "all",
+            "any",
+            "argmax",
+            "argmin",
+            "clip",
+            "dot",
+            "max",
+            "mean",
+            "min",
+            "prod",
+            "ptp",
+            "round",
+            "std",
+            "sum",
+            "var",
+        )
+    }
+    # NumPy hands these to call_function(), which refuses some.
+    | {
+        name: getattr(np, name)
+        for name in (
+            *("argpartition", "argsort", "choose", "compress", "cumprod"),
+            *("cumsum", "diagonal", "nonzero", "partition", "repeat"),
+            *("searchsorted", "sort", "take", "trace"),
+        )
+    }
+    | {
+        "__array_function__": call_function,
+        "__array_ufunc__": call_ufunc,
+        "__bool__": _as_bool,
+        "__complex__": lambda x: complex(_one(x)),
+        "__contains__": _contains,
+        "__copy__": copy,
+        "__dask_tokenize__": sending.token_of_array,
+        "__deepcopy__": lambda x, _: copy(x),
+        "__float__": lambda x: float(_one(x)),
+        "__format__": _format,
+        "__imatmul__": _matmul_in_place,
+        "__index__": _as_index,
+        "__reduce_ex__": sending.of_array,
+        "__int__": lambda x: int(_one(x)),
+        "__iter__": _rows,
+        "__round__": _round,
+        "__setitem__": set_item,
+        "__str__": array_text.print_text,
+        "astype": astype,
+        "conj": _conjugate,
+        "conjugate": _conjugate,
+        "copy": copy,
+        "fill": fill,
+        "flatten": flatten,
+        "item": item,
+        "mT": lambda x: swapaxes(x, -1, -2),
+        "ravel": ravel,
+        "squeeze": squeeze,
+        "swapaxes": swapaxes,
+        "tolist": lambda x: x.numpy().tolist(),
+    }
+)

@@ -6,7 +6,6 @@ So it reads and writes in the order in which it was written, and returns at once
 from __future__ import annotations
 
 import inspect
-import math
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +103,11 @@ def _of_wide(
         other = operands[1 - place]
         if type(number) is int and type(other) is Array:
             dtype = other.dtype
-            if dtype.kind in "iu" and not _holds(np.iinfo(dtype), number):
+            is_known = _LEAST <= number <= _MOST
+            if dtype.kind in "iu":
+                limits = np.iinfo(dtype)
+                is_known = bool(limits.min <= number <= limits.max)
+            if not is_known:
                 return _with_number(function, number, place), (other,)
     return function, operands
 
@@ -113,20 +116,12 @@ def _of_wide(
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
 
-def _holds(limits: Any, number: int) -> bool:
-    return bool(limits.min <= number <= limits.max)
-
-
 @lru_cache(_KEPT)
 def _with_number(
     function: Callable[..., Any], number: int, place: int
 ) -> Callable[..., Any]:
-    of: float = number
-    if not _LEAST <= number <= _MOST:  # no program has it: it is beyond all
-        of = math.copysign(math.inf, number)
-
     def compute(x: Any, **keywords: Any) -> Any:
-        pair = (x, of) if place == 1 else (of, x)
+        pair = (x, number) if place == 1 else (number, x)
         return function(*pair, **keywords)
 
     compute.__name__ = function.__name__
@@ -142,8 +137,24 @@ def in_place(name: str, x: Array, y: Any) -> Array:
     if _core._is_number(x):
         made: Array = _fused(function)(*operands)
         return made
-    write(_into(function, x.dtype), x, *operands)
+    try:
+        write(_into(function, x.dtype), x, *operands)
+    except _core.InvalidArgument:
+        refuse_shape(name, x.shape, y)
+        raise
     return x
+
+
+def refuse_shape(name: str, to: tuple[int, ...], value: Any) -> None:
+    """Raise if what is to be written does not broadcast to `to`."""
+    shape = getattr(value, "shape", ())
+    pairs = zip(reversed(to), reversed(shape), strict=False)
+    if len(shape) <= len(to) and all(b in (a, 1) for a, b in pairs):
+        return
+    text = f"{name}: expected what broadcasts to the array's shape {to}, got {shape}"
+    if name != "array":
+        text += f"; numpy.{name}(a, b) gives a larger array"
+    raise _core.InvalidArgument(text) from None
 
 
 def write(fused: _core.Fused, to: Array, *operands: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _round(a: Any, decimals: int = 0) -> Any:
         )
     if decimals == 0:
         return np.rint(a)
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** abs(decimals) if abs(decimals) <= 308 else math.inf
     if decimals > 0:
         return np.rint(a * scale) / scale
     return np.rint(a / scale) * scale

@@ -204,6 +204,75 @@ def test_what_does_not_fit_is_refused(rt, call, text):
 LEFT_OUT = ("asarray", "empty_like", "from_dlpack", "meshgrid")
 
 
+METHODS = [
+    *("cumsum()", "cumsum(1)", "cumsum(0, 'f4')", "cumprod(axis=0)"),
+    *("diagonal()", "diagonal(1)", "trace()", "trace(-1)"),
+    *("repeat(2)", "repeat(2, axis=1)", "repeat([1, 0, 3], 0)"),
+    "round(400)",
+]
+
+
+@pytest.mark.parametrize("call", METHODS)
+def test_methods_are_numpys(rt, call):
+    with np.errstate(all="ignore"):
+        expected = eval(f"x.{call}", {"x": M})
+    came = eval(f"x.{call}", {"x": rt.array(M)})
+    assert came.dtype == expected.dtype
+    np.testing.assert_array_equal(came, expected)
+
+
+# What is written, and words of what is said.
+SAID = {
+    "x.argsort()": "numpy.argsort: .* x.numpy",
+    "x.sort()": "numpy.sort: .* x.numpy",
+    "x.take([0])": "numpy.take: .* x.numpy",
+    "x[np.array([0, 1])]": "integers, slices, .* got numpy.ndarray; x.numpy",
+    "x[[0, 1]]": "integers, slices, .* got list; x.numpy",
+    "x.__iadd__(wide)": r"add: .* shape \(3, 4\), got \(2, 3, 4\); numpy.add",
+    "x.__setitem__(slice(2), wide[0])": r"array: .* shape \(2, 4\), got \(3, 4\)",
+    "x.__setitem__(0, wide)": r"array: .* shape \(4,\), got \(2, 3, 4\)",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_is_refused_says_what_to_write(rt, text):
+    names = {"x": rt.array(M), "np": np, "wide": rt.zeros((2, 3, 4), "f8")}
+    with pytest.raises((gpuos.InvalidArgument, TypeError), match=SAID[text]):
+        eval(text, names)
+
+
+WIDE = [2**64, -(2**63) - 1, 2**70, -(2**70), 10**400, -(10**400)]
+COMPARISONS = ["less", "less_equal", "greater", "greater_equal"]
+
+
+DTYPES = ["int8", "uint8", "int64", "uint64", "bool", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_integers_of_any_size_may_be_compared_with(rt, dtype):
+    x = np.array([0, 1, 1], dtype)
+    for number in WIDE:
+        for name in [*COMPARISONS, "equal", "not_equal"]:
+            compare = getattr(np, name)
+            for call in (
+                lambda x, compare=compare, n=number: compare(x, n),
+                lambda x, compare=compare, n=number: compare(n, x),
+            ):
+                expected = call(x.astype(object)).astype(bool)
+                np.testing.assert_array_equal(rt.fuse(call)(x), expected)
+                np.testing.assert_array_equal(call(rt.array(x)), expected)
+    fused = rt.fuse(lambda x: x < 2**64)
+    assert fused(x).all()
+
+
+def test_submodules_are_attributes(run_python):
+    text = (
+        "import gpuos; print(gpuos.array_api.__name__, gpuos.typing.__name__)"
+    )
+    done = run_python(f"{text}; print(hasattr(gpuos, 'nothing'))")
+    assert done.stdout == "gpuos.array_api gpuos.typing\nFalse\n"
+
+
 def test_whatever_the_array_api_computes_has_numpys_name(rt):
     """Each function that takes an array takes it under NumPy's name, too."""
     x = rt.array(np.array([[1.0, 0.5], [0.25, -0.5]]))
