@@ -18,9 +18,10 @@ namespace {
 }
 
 [[noreturn]] void refuse_complex128(Op op, DType a, DType b) {
-  throw InvalidArgument(concat(info_of(op).name, ": expected dtypes that fit ",
-                               "complex64, got ", name_of(a), " and ",
-                               name_of(b), ", which give complex128"));
+  throw InvalidArgument(
+      concat(info_of(op).name, ": expected dtypes that fit complex64, got ",
+             name_of(a), " and ", name_of(b),
+             ", which give complex128; make the wider one float32"));
 }
 
 // Weak numbers together stay weak: bool < int < real < complex.
