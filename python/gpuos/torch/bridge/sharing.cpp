@@ -109,7 +109,8 @@ PyObject* owner_of(const std::function<void(void*)>& deleter) {
   PyObject* owner = nullptr;
   for (const std::type_info* type : types_of_deleters)
     if (type != nullptr && deleter.target_type() == *type)
-      std::memcpy(&owner, static_cast<const void*>(&deleter), sizeof(owner));
+      std::memcpy(&owner, static_cast<const void*>(&deleter),
+                  sizeof(PyObject*));
   return owner;
 }
 
