@@ -64,8 +64,13 @@ def of_array(x):
         "item": ([0], {}),
         "ravel": (["C"], {}),
         "round": ([0], {}),
+        "cumprod": ([0], {}),
+        "cumsum": ([0], {}),
+        "diagonal": ([0], {}),
+        "repeat": ([2], {"axis": 0}),
         "squeeze": ([None], {}),
         "swapaxes": ([0, 0], {}),
+        "trace": ([0], {}),
     }
     z = x.runtime.zeros(4, "complex64")
     parts = {
