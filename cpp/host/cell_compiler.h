@@ -38,12 +38,13 @@ class CellCompiler {
   /// Whether a text has an error; makes nothing.
   /// Throws: what compile() does.
   void check(const std::string& text);
-  /// What the compiler says of a source, errors too. Empty: it could not end.
+  /// Returns the compiler's log for a source. It is empty if the compiler was
+  /// stopped.
   /// Throws: what compile() does.
   std::string log_of(const CellSource& source);
-  /// A "#define NAME text" for each macro that there is behind a source, as
-  /// code for a device sees it. Empty for an include that is missing.
-  /// Throws: what compile() does.
+  /// Returns a "#define NAME text" for each macro that is defined after a
+  /// source, as code for a device sees it. It is empty if an include is
+  /// missing. Throws: what compile() does.
   std::string macros_of(const CellSource& source);
 
  private:

@@ -12,16 +12,15 @@ namespace gpuos::jit {
 struct Section {
   std::string_view name;
   std::uint32_t type = 0;
-
-  /// Whether the image holds its content; memory that begins with zeros, or
-  /// with nothing, has a size alone.
-  bool has_content() const;
-
   std::uint64_t flags = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
   std::uint32_t link = 0;
   std::uint32_t info = 0;
+
+  /// Whether the image holds its content; memory that begins with zeros, or
+  /// with nothing, has a size alone.
+  bool has_content() const;
 };
 
 struct Symbol {

@@ -24,13 +24,14 @@ std::string install_cccl_headers(int cuda_major);
 /// Of both.
 std::string install_all_headers(int cuda_major);
 
-/// pip install with the packages that NVRTC and nvJitLink are in.
+/// Commands for the packages of NVRTC and nvJitLink.
 inline constexpr std::string_view kInstallCompiler =
     "pip install nvidia-cuda-nvrtc nvidia-nvjitlink";
 inline constexpr std::string_view kInstallCompiler12 =
     "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12";
 inline constexpr std::string_view kNewerCompiler =
     "pip install -U nvidia-cuda-nvrtc nvidia-nvjitlink";
+/// Returns the one for this version of CUDA.
 std::string_view install_compiler(int cuda_major);
 /// The same for a broken NVRTC of this version.
 std::string reinstall_nvrtc(int major, int minor);

@@ -23,7 +23,7 @@ class HostMemory {
   cudaError_t synchronize();
   /// The last error since it was taken.
   cudaError_t last_error(bool is_kept);
-  /// What host code asks of streams and events.
+  /// Calls the driver for a stream or an event of host code.
   cudaError_t order(gpuos_host::DriverCall what, void* first, void* second,
                     void* made);
   void note_error(int code) { last_ = static_cast<cudaError_t>(code); }
@@ -32,9 +32,9 @@ class HostMemory {
   template <typename Work>
   cudaError_t guard(Work work);
 
-  Device& device_;
   void wait_for(void* stream) const;
 
+  Device& device_;
   cudaError_t last_ = cudaSuccess;
   std::set<void*> streams_;
   std::map<void*, void*> streams_of_events_;  // where they are recorded

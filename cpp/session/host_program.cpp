@@ -181,7 +181,7 @@ HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
   return compile_now();
 }
 
-// From now on names are there that nvcc has for every source.
+// Later units begin with the names that nvcc has for every source.
 void HostProgram::take_usual(Journal& journal) {
   has_usual_ = true;
   journal.record([this] { has_usual_ = false; });
@@ -248,7 +248,8 @@ std::map<std::string, NameKind> HostProgram::ask(
     const CellText& cell) {
   note_environment();  // where the compiler is
   Trial trial;
-  if (std::ranges::any_of(names, is_usual_name)) has_usual_ = true;
+  if (!has_usual_ && std::ranges::any_of(names, is_usual_name))
+    take_usual(trial.journal);
   std::set<std::string> wanted;
   for (const std::string& name : names) wanted.merge(identifiers_of(name));
   for (const Item& item : items) {
@@ -266,9 +267,9 @@ std::map<std::string, NameKind> HostProgram::ask(
                                               .exports = ""});
     return answers_in(log, names);
   } catch (const CompileError&) {
-    return {};
+    return {};  // the cell itself has the error, and is compiled next
   } catch (const BackendUnavailable&) {
-    return {};
+    return {};  // a cell for the device alone needs no compiler
   }
 }
 

@@ -106,7 +106,8 @@ class HostProgram {
   const HostVariable* find_variable(std::string_view name) const;
   std::vector<std::string> variable_names() const;
   NameKind kind_of(std::string_view name) const;
-  /// What the C++ compiler says of names; they are in what it can say.
+  /// Asks the C++ compiler whether names are types. Names without an answer are
+  /// missing in the result.
   std::map<std::string, NameKind> ask(const std::set<std::string>& names,
                                       const std::vector<Item>& items,
                                       const CellText& cell);

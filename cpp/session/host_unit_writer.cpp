@@ -547,8 +547,8 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
 
 void HostUnitWriter::write_statement(const Item& item, int index) {
   need(identifiers_of(item.text));
-  // What was not known for a declaration is an error behind a comma, where it
-  // would be a variable that is gone when the statement ends.
+  // A declaration that was read as an expression is an error after a comma.
+  // Without the comma it would be a variable that ends with the statement.
   text_ += concat("static void gpuos_statement_", index, "() {\n",
                   item.is_expression ? "(void)0,\n" : "");
   place(with_launches(item, cell_), item);

@@ -40,7 +40,7 @@ class Macros {
   bool take_some(const std::string& lines, const std::set<std::string>& names);
   /// Null if there is none.
   const Macro* find(std::string_view name) const;
-  /// What the name of a macro is in an expression.
+  /// Returns what the name of a macro is in an expression.
   NameKind kind_of(std::string_view name, const KindOf& of_others) const;
   /// Takes the definitions of a cell, and returns its text with those macros
   /// replaced that begin, mark or launch something. Lines keep their numbers.

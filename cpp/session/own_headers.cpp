@@ -10,7 +10,7 @@
 namespace gpuos::session {
 namespace {
 
-// Larger ones are no user's own.
+// A larger header is a library's and not the user's.
 constexpr std::uintmax_t kMostBytes = 1u << 20;
 
 std::optional<std::string> read_text(const std::filesystem::path& path) {

@@ -125,7 +125,8 @@ class Session::Held {
   std::lock_guard<session::OwnedMutex> state_;
 };
 
-/// Who changes nothing is answered amid a cell of his own thread too.
+/// A lock for calls that change nothing. They work amid a cell of their own
+/// thread too.
 class Session::Looking {
  public:
   explicit Looking(Impl& impl) : cell_(impl.mutex), state_(impl.state) {}

@@ -57,7 +57,7 @@ GPUOS_VECTORS(double, double, 16, 16)
 #undef GPUOS_VECTORS
 )";
 
-// Of the headers.
+// The names that the headers above declare.
 constexpr std::string_view kOthers =
     "malloc calloc realloc free exit abort abs labs llabs atoi atof atol rand "
     "srand getenv system qsort strtol strtod RAND_MAX EXIT_SUCCESS "

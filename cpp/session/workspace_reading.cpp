@@ -25,7 +25,8 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   Macros macros = macros_;
   MacroDoubts doubts;
   std::string expanded = macros.expand(cell, doubts);
-  // What a header defines is asked for where a name can be nothing else.
+  // The preprocessor is asked for macros of headers only if a name can be
+  // nothing else.
   const auto look_for = [&](const std::set<std::string>& names) {
     if (names.empty() || !has_includes) return false;
     Macros more = macros_;

@@ -118,7 +118,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> ModuleType:
-    # As `import gpuos.array_api` has it; nobody waits for those that he has not.
+    # These are imported at their first use, so that `import gpuos` stays quick.
     if name in ("array_api", "ray", "torch", "typing"):
         try:
             return importlib.import_module(f"gpuos.{name}")

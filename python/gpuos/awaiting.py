@@ -110,9 +110,14 @@ class _Watcher:
             self._unstarted.pop()
         except IndexError:
             return
-        threading.Thread(
+        thread = threading.Thread(
             target=self._watch, name="gpuos tickets", daemon=True
-        ).start()
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # the next one tries again
+            self._unstarted.append(None)
+            raise
 
     def _watch(self) -> None:
         pending: deque[tuple[_core.Ticket, Any]] = deque()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # The versions for which bridge/private_parts.h is right.
 TRIED = ("2.11", "2.13")
 SOURCES = Path(__file__).parent / "torch/bridge"
-# What brings bridges that were compiled elsewhere, and its package.
+# The distribution with bridges that were compiled elsewhere, and its package.
 DISTRIBUTION = "gpuos-runtime-torch"
 PACKAGE = "gpuos_torch"
 FLAGS = (

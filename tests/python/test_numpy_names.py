@@ -221,7 +221,7 @@ def test_methods_are_numpys(rt, call):
     np.testing.assert_array_equal(came, expected)
 
 
-# What is written, and words of what is said.
+# A line that is refused, and words of the error.
 SAID = {
     "x.argsort()": "numpy.argsort: .* x.numpy",
     "x.sort()": "numpy.sort: .* x.numpy",

@@ -88,9 +88,9 @@ inline constexpr RowLoss kRowLosses[] = {
     {Recipe::All, 35},        {Recipe::Logsumexp, 130},
     {Recipe::Norm, 38}};
 
-/// What a walk over elements takes longer for each of its runs, in which every
-/// operand goes on by one step: x[:, None] - y of 2,025 runs of 2 elements.
-/// Units: nanoseconds.
+/// A walk over elements takes so much longer for each run, in which every
+/// operand goes on by one step. Measured by x[:, None] - y, 2,025 runs of 2
+/// elements. Units: nanoseconds.
 inline constexpr std::int64_t kRunLoss = 13;
 
 }  // namespace gpuos::bridge

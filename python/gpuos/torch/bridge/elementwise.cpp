@@ -135,7 +135,7 @@ bool is_rounded_first(const Elementwise& what,
   return false;
 }
 
-/// Whether all lie in one order without gaps, of which the result will be too.
+/// Whether all operands have one dense layout, which the result will have too.
 bool are_of_one_layout(std::span<const Operand> operands,
                        at::IntArrayRef shape) {
   const Tensor* first = nullptr;
@@ -149,8 +149,9 @@ bool are_of_one_layout(std::span<const Operand> operands,
   return first == nullptr || first->is_non_overlapping_and_dense();
 }
 
-/// How many runs a walk over `shape` has, in each of which every operand goes
-/// on by the same step; 0 for one. That of the result is not known yet.
+/// Returns how many runs a walk over `shape` has, or 0 for one. Within a run
+/// every operand goes on by the same step. The result's layout is not known
+/// yet.
 std::int64_t runs_of(std::span<const Operand> operands, at::IntArrayRef shape) {
   if (are_of_one_layout(operands, shape)) return 0;
   constexpr std::int64_t kUnknown = -1;

@@ -60,10 +60,11 @@ decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
   using Result = decltype(Op::redispatch(keys, tensor, rest...));
   const bool is_left = take_refusal() || is_left_below(tensor);
   if (is_left && !keys.has_any(kMadeOfOthers)) {
-    // Which of them is written does not matter much.
+    // All of them count as written, if one is.
     constexpr bool kWrites = std::is_reference_v<Result>;
-    const Leaving leaving(is_apart_if_tensor(tensor, kWrites) &&
-                          (true && ... && is_apart_if_tensor(rest, kWrites)));
+    const Leaving leaving(pending.is_empty() ||
+                          (is_apart_if_tensor(tensor, kWrites) && ... &&
+                           is_apart_if_tensor(rest, kWrites)));
     return Op::redispatch(keys & kBehindMode, tensor, rest...);
   }
   return Op::redispatch(Behind(keys), tensor, rest...);

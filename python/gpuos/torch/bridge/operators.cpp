@@ -91,7 +91,8 @@ bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
 /// long, and a flush costs as much as some operations that are deferred.
 void run_before(const OperatorHandle& op, DispatchKeySet& keys,
                 const Stack& stack) {
-  if (pending.may_wait() && may_go_ahead(op, keys, arguments_of(op, stack))) {
+  if (!pending.is_empty() && pending.may_wait() &&
+      may_go_ahead(op, keys, arguments_of(op, stack))) {
     pending.start_if_large();
     keys = keys - kPendingKeys;
   } else {
@@ -269,7 +270,8 @@ class ModeKernel : public c10::OperatorKernel {
       is_left = take_refusal() || (weighs_costs() && is_on_cpu(arguments));
     }
     if (is_left && !keys.has_any(kMadeOfOthers)) {
-      const Leaving leaving(may_go_ahead(op, keys, arguments));
+      const Leaving leaving(pending.is_empty() ||
+                            may_go_ahead(op, keys, arguments));
       op.redispatchBoxed(keys & kBehindMode, stack);
     } else {
       op.redispatchBoxed(Behind(keys), stack);

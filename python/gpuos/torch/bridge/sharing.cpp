@@ -30,7 +30,7 @@ using FunctionContext = c10::InefficientStdFunctionContext;
 
 // ---- what PyTorch lends
 
-/// A storage of which somebody was seen to take an array.
+/// A storage whose memory an array of NumPy was seen to take.
 struct Lent {
   c10::weak_intrusive_ptr<StorageImpl> storage;
   std::uint32_t arrays = 0;  // that are there now
@@ -40,7 +40,7 @@ std::mutex lending_mutex;
 std::unordered_map<const StorageImpl*, Lent> lent;  // under lending_mutex
 std::size_t most_lent = 64;                         // under lending_mutex
 std::atomic<std::uint32_t> lent_arrays{0};          // capsules too
-// Of blocks of PyTorch's allocator.
+// The deleter of blocks of PyTorch's allocator.
 c10::DeleterFnPtr cpu_deleter = nullptr;
 
 /// `is_known`: nobody took one before that was not seen.
@@ -125,7 +125,7 @@ bool others_have(PyObject* owner) {
       is_fixed = (array->flags & Array::kIsWriteable) == 0;
       base = array->base;
     } else if (PyMemoryView_Check(owner)) {
-      // Of views of one buffer none knows of the others.
+      // Views of one buffer do not know of each other.
       is_fixed = PyMemoryView_GET_BUFFER(owner)->readonly != 0;
       if (!is_fixed) return true;
       base = PyMemoryView_GET_BASE(owner);
@@ -173,7 +173,7 @@ void note_array(PyObject* object, const StorageImpl* seen) {
 
 // ---- DLPack
 
-/// What stands in the place of PyTorch's, for its time.
+/// Replaces PyTorch's context of a capsule until the consumer deletes it.
 template <typename Managed>
 struct Borrower {
   void* context;
@@ -329,7 +329,7 @@ bool is_shared_at_closer_look(StorageImpl& storage) {
     return others_have(
         owner_of(static_cast<FunctionContext*>(data.get_context())->deleter_));
   const auto* mapped = at::MapAllocator::fromDataPtr(data);
-  // What PyTorch shares between processes is nobody's of this one.
+  // Only PyTorch maps, in this process, the memory that it shares with others.
   return mapped != nullptr &&
          (mapped->flags() & at::ALLOCATOR_MAPPED_SHARED) != 0 &&
          (mapped->flags() & at::ALLOCATOR_MAPPED_SHAREDMEM) == 0;
