@@ -34,7 +34,7 @@ bool names_side(const Macro& macro) {
       });
 }
 
-std::string quoted(std::string_view text) {
+std::string as_string_literal(std::string_view text) {
   std::string made = "\"";
   for (const char c : trimmed(text)) {
     if (c == '"' || c == '\\') made += '\\';
@@ -278,7 +278,7 @@ std::optional<std::string> Macros::replacement(
     const auto value = values.find(tokens[i].text);
     const std::string piece =
         value == values.end() ? std::string(tokens[i].text) : value->second;
-    made += is_quoted ? quoted(piece) : piece;
+    made += is_quoted ? as_string_literal(piece) : piece;
     behind = tokens[i].offset + tokens[i].text.size();
   }
   return made;
