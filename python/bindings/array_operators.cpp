@@ -159,7 +159,8 @@ struct ArrayOperators {
         !fits(y, native<Array>(x)->form().dtype)) [[unlikely]]
       return compare_by("compare", x, y, operation);
     PyObject* const made = compare_operands(x, y, operation);
-    if (made != Py_NotImplemented || !is_data(y)) [[likely]]
+    if (made != Py_NotImplemented || Py_TYPE(x) != array_type || !is_data(y))
+        [[likely]]
       return made;
     Py_DECREF(made);
     return compare_by("compare_data", x, y, operation);

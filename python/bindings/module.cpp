@@ -15,6 +15,23 @@ bool is_in_subinterpreter() {
   return true;
 }
 
+// Makes an object of a class that is registered. pybind11's function throws
+// through Python for another one, which ends the process: object.__reduce__(),
+// as pickle's protocol 0 calls it, asks for an object of pybind11's base.
+PyObject* make_registered(PyTypeObject* type, PyObject*, PyObject*) {
+  if (pybind11::detail::all_type_info(type).empty()) {
+    PyErr_Format(PyExc_TypeError, "cannot make or pickle a bare '%.100s'",
+                 type->tp_name);
+    return nullptr;
+  }
+  return pybind11::detail::make_new_instance(type);
+}
+
+void refuse_bare_objects() {
+  PyObject* base = pybind11::detail::get_internals().instance_base;
+  reinterpret_cast<PyTypeObject*>(base)->tp_new = &make_registered;
+}
+
 }  // namespace
 
 // The first statement of what PYBIND11_MODULE makes. The version, which it
@@ -26,6 +43,7 @@ bool is_in_subinterpreter() {
 // It needs no GIL: it takes a lock of its own (own_lock.h).
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   if (!gpuos::python::WithLock::make()) throw pybind11::error_already_set();
+  refuse_bare_objects();
   module.doc() = "The compiled part of gpuos.";
   gpuos::python::register_errors(module);
   gpuos::python::register_cache(module);

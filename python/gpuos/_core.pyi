@@ -558,7 +558,9 @@ class Array:
         self, offset: int = 0, axis1: int = 0, axis2: int = 1
     ) -> Array:
         """As numpy.ndarray.diagonal; computed by a task."""
-    def repeat(self, repeats: Any, axis: SupportsIndex | None = None) -> Array:
+    def repeat(
+        self, repeats: npt.ArrayLike, axis: SupportsIndex | None = None
+    ) -> Array:
         """As numpy.ndarray.repeat; computed by a task."""
     def trace(
         self,

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core
+from gpuos import _core, made_functions
 from gpuos.array_methods import (
+    as_bool,
     axis_in,
     concatenate,
     copy,
+    is_of_runtime,
     operand,
     ravel,
     reshape,
     set_item,
 )
-from gpuos.arrays import call, in_place
+from gpuos.arrays import call, check_operands, given, in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -231,13 +233,6 @@ def _dtype_of_sum(dtype: np.dtype[Any]) -> np.dtype[Any]:
 # ---- Under NumPy's names.
 
 
-def _given(x: Any, out: Any) -> Any:
-    if out is None:
-        return x
-    set_item(out, ..., x)
-    return out
-
-
 def _diff(
     a: Array,
     n: int = 1,
@@ -268,14 +263,15 @@ def _scanned(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if axis is None:
             a, axis = ravel(a), 0
-        return _given(function(a, axis=axis, dtype=dtype), out)
+        made = function(a, axis=axis, dtype=dtype)
+        return given(function.__name__, made, out)
 
     return compute
 
 
 def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(x: Any, *, out: Any = None, **keywords: Any) -> Any:
-        return _given(function(x, **keywords), out)
+        return given(function.__name__, function(x, **keywords), out)
 
     return compute
 
@@ -342,7 +338,7 @@ def _trace(
     out: Any = None,
 ) -> Any:
     diagonal = _diagonal(a, offset, axis1, axis2)
-    return _given(diagonal.sum(-1, dtype=dtype), out)
+    return given("trace", diagonal.sum(-1, dtype=dtype), out)
 
 
 def _array_split(
@@ -375,7 +371,42 @@ def _copyto(
     set_item(dst, ..., src)
 
 
+# ---- Comparisons.
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if not (is_of_runtime(a1) and is_of_runtime(a2)):
+        x, y = (x.numpy() if isinstance(x, Array) else x for x in (a1, a2))
+        return np.array_equal(x, y, equal_nan=equal_nan)
+    if tuple(a1.shape) != tuple(a2.shape):
+        return False
+    is_same = a1 == a2
+    if equal_nan:
+        is_same = is_same | (np.isnan(a1) & np.isnan(a2))
+    return as_bool(is_same.all())
+
+
+def isclose(
+    a: Any,
+    b: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Array:
+    check_operands("isclose", (a, b))
+    made: Array = call(
+        made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan
+    )
+    return made
+
+
+def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> bool:
+    return as_bool(isclose(a, b, *args, **keywords).all())
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "allclose": allclose,
+    "array_equal": array_equal,
     "array_split": _array_split,
     "copyto": _copyto,
     "cumprod": _cumprod,
@@ -385,6 +416,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "diag": _diag,
     "diagonal": _diagonal,
     "diff": _diff,
+    "isclose": isclose,
     "nancumprod": _nancumprod,
     "nancumsum": _nancumsum,
     "repeat": _repeat,

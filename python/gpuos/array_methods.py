@@ -13,7 +13,7 @@ from gpuos import _core, array_text, made_functions, numpy_functions, sending
 from gpuos.arrays import (
     call,
     call_ufunc,
-    check_operands,
+    given,
     operation,
     refuse,
     refuse_shape,
@@ -119,7 +119,7 @@ def _one(x: Array) -> Any:
     return item(x)
 
 
-def _as_bool(x: Array) -> bool:
+def as_bool(x: Array) -> bool:
     if x.size != 1:
         raise ValueError(
             "array: expected one element as a truth value, got shape "
@@ -166,7 +166,7 @@ def _round(x: Array, digits: int | None = None) -> Any:
 def _contains(x: Array, value: Any) -> bool:
     is_same = x == value
     # What is no number is in no array.
-    return isinstance(is_same, Array) and _as_bool(is_same.any())
+    return isinstance(is_same, Array) and as_bool(is_same.any())
 
 
 def _matmul_in_place(_: Array, __: Any) -> NoReturn:
@@ -248,11 +248,16 @@ def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     return value if value._is_number else value.astype(dtype)
 
 
+def is_of_runtime(x: Any) -> bool:
+    """Whether a program reads it where it is: data of the host may be no array."""
+    return hasattr(type(x), "__dlpack__") and not isinstance(x, np.ndarray)
+
+
 def operand(value: Any, like: Array) -> Any:
     """Return what a program takes: data of the host goes to the runtime."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
-    if _is_of_runtime(value):
+    if is_of_runtime(value):
         return value
     return like.runtime.array(np.asarray(value))
 
@@ -288,7 +293,9 @@ def _form_like(x: Array, shape: Any, *rest: Any) -> tuple[Any, ...]:
     )
 
 
-def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, out: Any = None
+) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
     parts = [operand(x, first) for x in arrays]
     if axis is None:
@@ -303,7 +310,8 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
         end = begin + part.shape[axis]
         along[begin:end] = part.transpose(_first(axis, part.ndim))
         begin = end
-    return made
+    joined: Array = given("concatenate", made, out)
+    return joined
 
 
 def axis_in(axis: int, ndim: int) -> int:
@@ -334,31 +342,13 @@ def _first(axis: int, ndim: int) -> list[int]:
     return order
 
 
-def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
+def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
-    return concatenate(
-        [expand_dims(operand(x, first), axis) for x in arrays], axis
-    )
+    parts = [expand_dims(operand(x, first), axis) for x in arrays]
+    return concatenate(parts, axis, out)
 
 
 # ---- NumPy's functions.
-
-
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    if not (_is_of_runtime(a1) and _is_of_runtime(a2)):
-        x, y = (x.numpy() if isinstance(x, Array) else x for x in (a1, a2))
-        return np.array_equal(x, y, equal_nan=equal_nan)
-    if tuple(a1.shape) != tuple(a2.shape):
-        return False
-    is_same = a1 == a2
-    if equal_nan:
-        is_same = is_same | (np.isnan(a1) & np.isnan(a2))
-    return _as_bool(is_same.all())
-
-
-def _is_of_runtime(x: Any) -> bool:
-    """Whether a program reads it where it is: data of the host may be no array."""
-    return hasattr(type(x), "__dlpack__") and not isinstance(x, np.ndarray)
 
 
 def nan_to_num(
@@ -373,24 +363,6 @@ def nan_to_num(
         set_item(x, ..., made)
         made = x
     return made
-
-
-def isclose(
-    a: Any,
-    b: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-) -> Array:
-    check_operands("isclose", (a, b))
-    made: Array = call(
-        made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan
-    )
-    return made
-
-
-def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> bool:
-    return _as_bool(isclose(a, b, *args, **keywords).all())
 
 
 # Those that only look at what is there do that on the host.
@@ -443,15 +415,12 @@ def _conjugate(x: Array) -> Array:
 @cache
 def _functions() -> dict[Any, Callable[..., Any]]:
     own = (
-        allclose,
-        array_equal,
         astype,
         concatenate,
         copy,
         empty_like,
         expand_dims,
         full_like,
-        isclose,
         moveaxis,
         nan_to_num,
         ones_like,
@@ -563,7 +532,7 @@ METHODS: dict[str, Callable[..., Any]] = (
     | {
         "__array_function__": call_function,
         "__array_ufunc__": call_ufunc,
-        "__bool__": _as_bool,
+        "__bool__": as_bool,
         "__complex__": lambda x: complex(_one(x)),
         "__contains__": _contains,
         "__copy__": copy,

@@ -230,16 +230,11 @@ def call_ufunc(
     function, inputs = _of_number(ufunc, inputs)
     if dtype is not None:
         function = _of_dtype(function, np.dtype(dtype))
-    if isinstance(out, tuple) and len(out) == 1:
-        out = out[0]
+    out = _one_out(name, out)
     if out is None and where is not True:
         raise _core.InvalidArgument(
             f"{name}: expected out= beside where=, got none, so that elements "
             "which are not computed have a value"
-        )
-    if not (out is None or isinstance(out, tuple) or hasattr(out, "dtype")):
-        raise TypeError(
-            f"{name}: out: expected an array, got {type(out).__name__}"
         )
     if isinstance(out, tuple) and any(x is None for x in out):
         return _some_into(out, _fused(function)(*inputs))
@@ -249,10 +244,43 @@ def call_ufunc(
     if where is not True or _repeats(name, tuple(out.shape), inputs):
         fused = _where_true(function, out.dtype)
         inputs = (where, out, *inputs)
+    return _write_to(out, fused, *inputs)
+
+
+def _one_out(name: str, out: Any) -> Any:
+    """Return an array, several or None as `out`; NumPy may hand a tuple."""
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if not (out is None or isinstance(out, tuple) or hasattr(out, "dtype")):
+        raise TypeError(
+            f"{name}: out: expected an array, got {type(out).__name__}"
+        )
+    return out
+
+
+def _write_to(out: Any, fused: _core.Fused, *inputs: Any) -> Any:
     if type(out) is not Array:
         return fused(*inputs, out=out)
     write(fused, out, *inputs)
     return out
+
+
+def given(name: str, made: Array, out: Any) -> Any:
+    """Return what was made, or `out` with it.
+
+    Raises:
+        TypeError: `out` is not an array.
+        gpuos.InvalidArgument: Its shape or dtype is another one.
+    """
+    out = _one_out(name, out)
+    if out is None:
+        return made
+    if tuple(getattr(out, "shape", ())) != made.shape:
+        raise _core.InvalidArgument(
+            f"{name}: expected an out of shape {made.shape}, got "
+            f"{getattr(out, 'shape', out)}"
+        )
+    return _write_to(out, _into(np.copy, out.dtype), made)
 
 
 def check_operands(name: str, operands: tuple[Any, ...]) -> None:

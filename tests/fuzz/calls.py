@@ -83,6 +83,14 @@ FATAL_FOR_NUMPY = {
     "vanishing(": "steady(",
     "strides=(2**62,)": "strides=(8,)",
 }
+
+
+def survivable(text: str) -> str:
+    for fatal, instead in FATAL_FOR_NUMPY.items():
+        text = text.replace(fatal, instead)
+    return text
+
+
 # Beside what every call may raise: how Python ends a sequence, and how it asks
 # whether there is an interface.
 MAY_RAISE = {
@@ -298,8 +306,7 @@ class _Drawer:
             return dice.choice(self.made)[0]
         made = wrong(dice, likely)
         if re.search("ArrayLike|DTypeLike", p.annotation):
-            for fatal, instead in FATAL_FOR_NUMPY.items():
-                made = made.replace(fatal, instead)
+            return survivable(made)
         return made
 
     def likely(self, function: Callable, p: Parameter) -> str:
@@ -342,7 +349,11 @@ class _Drawer:
         if dice.random() > self.care + 0.15:
             keywords.append(f"unknown={wrong(dice, '1')}")
         named = {word.partition("=")[0]: word for word in keywords}
-        return [*given, *named.values()]
+        words = [*given, *named.values()]
+        if function.name.startswith("np."):
+            # It fails by itself with more dimensions than 32.
+            return [survivable(word) for word in words[:32]]
+        return words
 
     def left_out(self, function: Callable) -> float:
         """How often what has a default is not given."""

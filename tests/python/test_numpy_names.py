@@ -6,6 +6,7 @@ What the array API has under another name must be in this table.
 from __future__ import annotations
 
 import contextlib
+import inspect
 
 import numpy as np
 import pytest
@@ -259,10 +260,12 @@ def test_integers_of_any_size_may_be_compared_with(rt, dtype):
                 lambda x, compare=compare, n=number: compare(n, x),
             ):
                 expected = call(x.astype(object)).astype(bool)
-                np.testing.assert_array_equal(rt.fuse(call)(x), expected)
+                np.testing.assert_array_equal(
+                    rt.fuse(call)(rt.array(x)), expected
+                )
                 np.testing.assert_array_equal(call(rt.array(x)), expected)
     fused = rt.fuse(lambda x: x < 2**64)
-    assert fused(x).all()
+    assert fused(rt.array(x)).all()
 
 
 def test_submodules_are_attributes(run_python):
@@ -305,3 +308,52 @@ def test_what_is_equal_but_of_another_type_is_another_argument(rt):
     with pytest.raises(gpuos.InvalidArgument, match="expected an integer"):
         np.broadcast_to(x, (2, 2.0))
     assert np.broadcast_to(x, (2, 2)).shape == (2, 2)
+
+
+def functions_with_out():
+    for name in sorted(dir(np)):
+        function = getattr(np, name)
+        if isinstance(function, (type, np.ufunc)) or "busday" in name:
+            continue
+        with contextlib.suppress(TypeError, ValueError):  # no signature
+            if "out" in inspect.signature(function).parameters:
+                yield name
+
+
+def arrays_of(rt, args):
+    return [
+        arrays_of(rt, x)
+        if isinstance(x, list)
+        else rt.array(x)
+        if isinstance(x, np.ndarray)
+        else x
+        for x in args
+    ]
+
+
+def test_whatever_takes_an_out_checks_it(rt):
+    """Arrays, NumPy's and tuples of one; no other shape and nothing else."""
+    m = np.array([[1.0, 0.5], [0.25, -0.5]])
+    compared = 0
+    for name in functions_with_out():
+        function = getattr(np, name)
+        for args in ((m,), (m, m), ([m, m],), (m, 1), (m, 0, 1), (m, (0, 1))):
+            mine = arrays_of(rt, args)
+            with contextlib.suppress(Exception):  # those of other arguments
+                expected = np.asarray(function(*args))
+                if isinstance(function(*mine), gpuos.Array):
+                    break
+        else:
+            continue
+        like = rt.zeros(expected.shape, expected.dtype)
+        outs = [like, (like,)]
+        outs += [np.zeros_like(expected)] if rt.backend == "host" else []
+        for out in outs:
+            made = function(*mine, out=out)
+            assert made is like or made is out, name
+            np.testing.assert_allclose(made, expected, err_msg=name)
+        for out in (rt.zeros(7), rt.zeros((3, *like.shape)), 3, [1], object()):
+            with pytest.raises((gpuos.InvalidArgument, TypeError)):
+                function(*mine, out=out)
+        compared += 1
+    assert compared >= 35

@@ -294,6 +294,15 @@ def test_what_stays_says_what_to_send_instead(rt, name, dumps):
         dumps(make(rt))
 
 
+def test_the_oldest_protocol_raises(rt):
+    """pybind11's base threw through Python, which ended the process."""
+    for thing in (rt, rt.zeros(1), rt.alias("f", "add")):
+        with pytest.raises(TypeError):
+            thing.__reduce__()
+        with pytest.raises(TypeError):
+            type(thing).__mro__[-2]()
+
+
 def test_a_fused_function_that_names_itself_is_refused():
     @gpuos.fuse
     def loop(x):

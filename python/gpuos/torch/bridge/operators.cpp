@@ -75,10 +75,13 @@ bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
       writes_in_silence(name))
     return false;
   if (asks_for_sizes_alone(name)) return true;
+  // torch.tensor() ends with it.
+  const bool writes_no_memory = name == "aten::detach_";
   bool are_apart = true;
   for (std::size_t i = 0; i < values.size() && are_apart; ++i) {
     const c10::AliasInfo* alias = op.schema().arguments()[i].alias_info();
-    const bool writes = alias != nullptr && alias->isWrite();
+    const bool writes =
+        alias != nullptr && alias->isWrite() && !writes_no_memory;
     for_each_tensor(values.slice(i, 1), [&](const Tensor& tensor) {
       if (tensor.defined() && are_apart)
         are_apart = !is_marked(tensor) && is_apart(tensor, writes);
