@@ -7,6 +7,7 @@ whose numbers are wrong, is a finding.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -116,6 +117,26 @@ def define() -> None:
         expect(float(out.sum()), 15.0)
 
 
+cells: list[gpuos.Session] = []
+
+
+def run_cell() -> None:
+    """Run a cell; handlers ask the same session (`ask_session`)."""
+    if not cells:
+        cells.append(gpuos.default_runtime("host").session())
+        cells[0].run("int n = 15;")
+    cells[0].run("n = n + 1; n = n - 1;")
+    expect(cells[0]["n"], 15)
+
+
+def ask_session() -> None:
+    for session in cells[:1]:
+        if "n" in session.names():
+            expect(session["n"], 15)
+        with contextlib.suppress(gpuos.InvalidArgument):  # amid a cell
+            session.bind(other=1)
+
+
 def fork() -> None:
     compute()
     child = os.fork()
@@ -140,6 +161,7 @@ SUBJECTS: dict[str, Callable[[], None]] = {
     "tickets": await_ticket,
     "close": make_and_close,
     "define": define,
+    "cells": run_cell,
     "fork": fork,
 }
 OF_TORCH = ("torch", "fork", "define")  # with handlers that use it
@@ -160,7 +182,7 @@ def child(subject: str, seconds: float, *, with_torch: bool) -> int:
     # Python itself gives a handler half a module while that is imported.
     for name in ("awaiting", "array_methods", "numpy_functions", "tracing"):
         importlib.import_module(f"gpuos.{name}")
-    foreign.acts = [compute, call_fused, await_ticket]
+    foreign.acts = [compute, call_fused, await_ticket, ask_session]
     if with_torch and HAS_TORCH:
         foreign.acts.insert(0, compute_in_torch)
     signal.signal(signal.SIGALRM, handle)
