@@ -21,7 +21,7 @@ class Newest:
     """
 
     def __init__(self, log: Any, version: int, actors: Sequence[Any]) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may call the pool too
         self._version = version
         me = weakref.ref(self)
         threading.Thread(

@@ -41,7 +41,7 @@ class progress:
         self, report: Callable[[int, int], object] | None = None
     ) -> None:
         self._report = report or _write
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may add too
         self._pending: list[Any] = []
         self._all = 0
         self._leave = threading.Event()
