@@ -98,6 +98,9 @@ PyObject* programs(PyObject* self, PyObject* /*unused*/) noexcept {
 
 PyObject* replace(PyObject* self, PyObject* function) noexcept {
   return guarded([&] {
+    const py::object runtime = as_instance(self)->fused->runtime();
+    if (!runtime.is_none())
+      runtime.cast<RuntimeObject&>().check_no_transaction("replace");
     const auto next =
         python_module("gpuos.fusing")
             .attr("_replacement")(py::handle(self), py::handle(function));

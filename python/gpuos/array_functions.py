@@ -361,6 +361,8 @@ def _copyto(
     dst: Any, src: Any, casting: Any = "same_kind", where: Any = True
 ) -> None:
     dtype = getattr(src, "dtype", None)
+    if isinstance(src, (bool, int, float, complex)):
+        dtype = np.result_type(dst.dtype, src)
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
         raise TypeError(
             f"copyto: expected a src that casts to {dst.dtype} by {casting!r}, "

@@ -160,7 +160,7 @@ def _round(x: Array, digits: int | None = None) -> Any:
             f"array: expected one number to round, got shape {x.shape}; "
             "x.round() rounds all"
         )
-    return round(item(x), digits)
+    return round(item(x)) if digits is None else x.round(digits)
 
 
 def _contains(x: Array, value: Any) -> bool:

@@ -92,6 +92,9 @@ def compare_data(name: str, x: Array, data: Any) -> Any:
         return operation(name)(x, x.runtime.array(other))
     if name not in ("equal", "not_equal"):
         return NotImplemented
+    if is_sequence and other.dtype.kind == "O":  # Python compares each
+        made = getattr(np, name)(x.numpy(), other)
+        return x.runtime.array(made.astype(bool))
     shape = np.broadcast_shapes(x.shape, other.shape)
     return x.runtime.full(shape, name == "not_equal", bool)
 

@@ -514,6 +514,8 @@ def whole(number: Any, dtype: np.dtype[Any]) -> Any:
 
     Integers get a float's whole part, as in NumPy, which a program then checks.
     """
+    if dtype.kind in "iu" and isinstance(number, np.integer):
+        return int(number)
     if dtype.kind not in "iu" or not isinstance(number, (float, np.floating)):
         return number
     if np.isfinite(number):

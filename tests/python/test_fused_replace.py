@@ -161,6 +161,18 @@ def test_a_function_that_cannot_be_traced_changes_nothing(rt, a):
     np.testing.assert_array_equal(f(a), [2, 3, 4])
 
 
+def test_a_transaction_refuses_it(rt, a):
+    f = rt.fuse(lambda x: x + 1)
+    with (
+        rt.transaction(),
+        pytest.raises(
+            gpuos.InvalidArgument, match="outside of the transaction"
+        ),
+    ):
+        f.replace(lambda x: x + 100)
+    np.testing.assert_array_equal(f(a), [2, 3, 4])
+
+
 def test_arrays_of_others_are_given_as_before():
     f = gpuos.fuse(lambda x: x + 1)
     x = np.arange(3.0)

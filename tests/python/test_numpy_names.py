@@ -357,3 +357,47 @@ def test_whatever_takes_an_out_checks_it(rt):
                 function(*mine, out=out)
         compared += 1
     assert compared >= 35
+
+
+# What is taken or refused as NumPy does it, of small arrays `a`.
+AS_NUMPY = {
+    "assign int64 out of range": ("i1", lambda a: put(a, np.int64(300))),
+    "assign uint64 out of range": ("i8", lambda a: put(a, np.uint64(2**63))),
+    "assign int64": ("u1", lambda a: put(a, np.int64(200))),
+    "pad out of range": ("i1", lambda a: np.pad(a, 1, constant_values=300)),
+    "initial of sum": ("u1", lambda a: np.sum(a, initial=np.int64(2**53 + 1))),
+    "initial of max": ("i4", lambda a: np.max(a, initial=np.int64(0))),
+    "initial that truncates": ("i4", lambda a: np.sum(a, initial=0.5)),
+    "initial of floats": ("f4", lambda a: np.sum(a, initial=np.float64(0.5))),
+    "infinite initial": ("i4", lambda a: np.max(a, initial=-np.inf)),
+    "copyto of a float": ("i4", lambda a: np.copyto(a, 2.7)),
+    "copyto of a bool's": ("?", lambda a: np.copyto(a, 2)),
+    "copyto of an int": ("f4", lambda a: np.copyto(a, 2)),
+    "round": ("f8", lambda a: [round(x, 2) for x in a + 11.655]),
+    "round a float32": ("f4", lambda a: round(a[1] + 11.655, 1)),
+    "equal to a list with None": ("f8", lambda a: a == [0, None, 2]),
+    "unequal to a list of all": ("f8", lambda a: a != [0, "a", 2**70]),
+}
+
+
+def put(a, value):
+    a[0] = value
+    return a
+
+
+def outcome(function, a):
+    try:
+        made = function(a)
+    except (OverflowError, TypeError) as error:
+        return OverflowError if isinstance(error, OverflowError) else TypeError
+    made = a if made is None else made
+    parts = made if isinstance(made, list) else [made]
+    return [(np.asarray(x).tolist(), x.dtype) for x in parts]
+
+
+@pytest.mark.parametrize("case", AS_NUMPY)
+def test_numbers_are_taken_as_numpy_takes_them(rt, case):
+    dtype, function = AS_NUMPY[case]
+    a = np.arange(3).astype(dtype)
+    came = outcome(function, rt.array(a))
+    assert came == outcome(function, a)

@@ -495,3 +495,31 @@ def test_a_warning_of_a_guarded_method_is_the_programs():
         warnings.simplefilter("always")
         torch.ones(3).storage()
     assert [one.filename for one in heard] == [__file__]
+
+
+def test_integers_beyond_int64_are_those_of_eager(device):
+    """FNV's hash and masks: PyTorch wraps them."""
+    x = torch.tensor([1, 2, 3], device=device)
+    expressions = [
+        lambda n: x ^ n,
+        lambda n: x & n,
+        lambda n: n - x,
+        lambda n: x == n,
+        lambda n: x < n,
+        lambda n: x + n,
+    ]
+    for number in (2**63, 0xCBF29CE484222325, 2**64 - 1):
+        for expression in expressions:
+            expected = expression(number)
+            with scheduler(takes=0):
+                came = expression(number)
+            assert_same(came, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_products_of_half_types_are_those_of_eager(dtype):
+    rows = torch.tensor([[300.0, 300.0, 1e-3], [-0.0, 1e4, 1e4]]).to(dtype)
+    expected = rows.prod(-1)
+    with scheduler(takes=0):
+        came = rows.prod(-1)
+    assert_same(came, expected)

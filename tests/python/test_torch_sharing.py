@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import random
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -197,3 +198,14 @@ def test_read_only_maps_are_deferred(device, tmp_path):  # noqa: ARG001
             before = gt.pending()
             _read = tensor + 1
             assert gt.pending() == before + 1
+
+
+def test_an_array_that_a_weak_reference_knows_is_shared():
+    numbers = array()
+    cached = weakref.ref(numbers)
+    x = torch.from_numpy(numbers)
+    del numbers
+    with torch.no_grad(), scheduler(takes=0):
+        y = x * 2
+        cached()[:] = 5
+    assert y.tolist() == (2 * array()).tolist()

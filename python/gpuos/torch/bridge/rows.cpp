@@ -54,8 +54,11 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
     case Recipe::Amin:
       if (type == at::kBool) return std::nullopt;
       return RowTypes{opmath_of(type), type};
-    case Recipe::Sum:
-    case Recipe::Prod: {
+    case Recipe::Prod:
+      // There each product of the elements is rounded.
+      if (is_half(type) && tensor.is_cpu() && !is_by_name) return std::nullopt;
+      [[fallthrough]];
+    case Recipe::Sum: {
       const auto result =
           wanted.value_or(floating ? type : at::ScalarType::Long);
       if (!dtype_of(result) || result == at::kBool ||

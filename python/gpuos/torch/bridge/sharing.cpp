@@ -114,6 +114,16 @@ PyObject* owner_of(const std::function<void(void*)>& deleter) {
   return owner;
 }
 
+/// Weak references lead to an object that nobody counts.
+bool has_weak_references(PyObject* object) {
+  const Py_ssize_t offset = Py_TYPE(object)->tp_weaklistoffset;
+  if (offset <= 0) return false;
+  PyObject* list = nullptr;
+  std::memcpy(&list, reinterpret_cast<const char*>(object) + offset,
+              sizeof(list));
+  return list != nullptr;
+}
+
 /// Whether somebody beside its tensor can write to it. Needs no GIL: who has an
 /// object can be seen, and nobody gets at what the tensor alone has.
 bool others_have(PyObject* owner) {
@@ -134,7 +144,9 @@ bool others_have(PyObject* owner) {
     } else {
       return !PyByteArray_CheckExact(owner) || Py_REFCNT(owner) > 1;
     }
-    if (Py_REFCNT(owner) > 1 && !(is_fixed && base != nullptr)) return true;
+    const bool is_reached =
+        Py_REFCNT(owner) > 1 || (!is_fixed && has_weak_references(owner));
+    if (is_reached && !(is_fixed && base != nullptr)) return true;
     if (base == nullptr) return false;
     owner = base;
   }

@@ -55,6 +55,7 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
     return !std::isfinite(value) || std::fabs(value) <= largest(common);
   }
   if (!number.isIntegral(/*includeBool=*/true)) return false;
+  if (number.type() == at::kUInt64) return false;  // toLong() would throw
   const std::int64_t value = number.toLong();
   switch (common) {
     case at::kLong:
