@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxPassArguments = 25;
 /// Of one pass, scalars too: an instruction names them in a byte.
 inline constexpr std::size_t kMaxConstants = 255;
 
-inline constexpr std::size_t kMaxInputs = 64;
+inline constexpr std::size_t kMaxInputs = 256;
 
 inline constexpr std::int8_t kNoDim = -1;
 inline constexpr std::size_t kMaxAxes = 2 * kMaxDims;

@@ -524,6 +524,15 @@ def whole(number: Any, dtype: np.dtype[Any]) -> Any:
     raise kind(f"array: expected a number that fits {dtype}, got {number}")
 
 
+def start_of(initial: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the first number of a reduction, which does not decide its dtype."""
+    if isinstance(initial, Value):
+        return initial.astype(dtype)
+    if isinstance(initial, np.generic):
+        initial = initial.item()
+    return bool(initial) if dtype == bool else whole(initial, dtype)
+
+
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if isinstance(fill_value, Value):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core, functions
-from gpuos.made_functions import FUNCTIONS, whole
+from gpuos.made_functions import FUNCTIONS, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -485,13 +485,7 @@ def _reduction(name: str) -> Callable[..., Any]:
             made = getattr(a, name)(*args, **keywords)
         else:
             made = _extreme(a, name == "max", *args, **keywords)
-        # It does not decide the dtype.
-        if isinstance(initial, Value):
-            initial = initial.astype(made.dtype)
-        elif isinstance(initial, np.generic):
-            initial = initial.item()
-        initial = whole(initial, made.dtype)
-        return take_in(made, bool(initial) if made.dtype == bool else initial)
+        return take_in(made, start_of(initial, made.dtype))
 
     return call_method
 
