@@ -209,6 +209,10 @@ template <typename T>
 constexpr bool is_pointer(T* const*) {
   return true;
 }
+template <typename T>
+constexpr bool is_pointer(T* const __restrict__*) {
+  return true;
+}
 constexpr bool is_pointer(...) { return false; }
 
 template <typename... Arguments>

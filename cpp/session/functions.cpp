@@ -42,11 +42,17 @@ bool is_qualifier(const TokenList& tokens, std::size_t i) {
          tokens.is(i, "typename");
 }
 
-// "int* x", "Point p", "unsigned n", but not "int*", "const Point", "a::Point".
+// "int* x", "int const n", "Point p", "unsigned n", but not "int*", "const
+// Point", "a::Point".
 bool is_parameter_name(const TokenList& tokens, std::size_t begin,
                        std::size_t i) {
-  return i > begin && tokens.is_identifier(i) && !is_keyword(tokens[i].text) &&
-         !is_qualifier(tokens, i - 1) && !tokens.is(i - 1, "::");
+  if (i <= begin || !tokens.is_identifier(i) || is_keyword(tokens[i].text))
+    return false;
+  std::size_t before = i - 1;
+  while (before > begin &&
+         (tokens.is(before, "const") || tokens.is(before, "volatile")))
+    --before;
+  return !is_qualifier(tokens, before) && !tokens.is(before, "::");
 }
 
 bool is_group(const TokenList& tokens, std::size_t i) {

@@ -22,6 +22,8 @@ constexpr const char* kKernels =
     "__global__ void k(int* x, float by) {}\n"
     "template <typename T, int N> __global__ void t(T x) {}\n"
     "__global__ void one(int* x, float by) {}\n"
+    "__global__ void only(int* __restrict__ x, const int (*__restrict__)[2]) "
+    "{}\n"
     "namespace m { __global__ void k() {} }\n"
     "__global__ void first(); __global__ void second();\n"
     "void both() { first<<<1, 1>>>(); second<<<2, 1>>>(); }\n"
@@ -103,7 +105,7 @@ TEST_F(SimulatedSession, HostCodeLaunchesAsTheSessionDoes) {
   session().bind("count", 5);
   for (const char* launch :
        {"m::k<<<1, 2>>>();", "one<<<count, 64>>>(table, 7);", "both();",
-        "t<int, 3><<<1, 1>>>(4);", "one<<<dim3(2), dim3(3)>>>(&table, 5);"}) {
+        "t<int, 3><<<1, 1>>>(4);", "only<<<1, 1>>>(p, nullptr);", "one<<<dim3(2), dim3(3)>>>(&table, 5);"}) {
     const auto plain = launched(launch);
     const auto in_host = launched("if (n == 3) { " + std::string(launch) + "}");
     ASSERT_EQ(plain.size(), in_host.size()) << launch;
