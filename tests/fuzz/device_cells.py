@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import sys
+import tempfile
+from collections.abc import Iterator
 
 import gpuos
 
@@ -45,7 +50,8 @@ template <class T> struct DTN { T x; __device__ T twice() const; };
 template <class T> __device__ T DTN<T>::twice() const { return x + x; }
 template <class T, int K> __device__ T addN(T x) { return x + K; }
 template <> __device__ int addN<int, 9>(int) { return 90; }
-template <class T> __global__ void tkN(T* o) { o[0] = addN<T, 2>(DTN<T>{1}.twice()) + addN<int, 9>(1); }
+__device__ int nineN() { return addN<int, 9>(0); }
+template <class T> __global__ void tkN(T* o) { o[0] = addN<T, 2>(DTN<T>{1}.twice()) + addN<int, 9>(1) + nineN(); }
 = tkN<float>
 """,
     "declared before": r"""
@@ -63,6 +69,13 @@ namespace dnN { __device__ int f(int x) { return x * k; } }
 namespace dnN { __global__ void go(float* o) { o[0] = f(2); } }
 __global__ void nkN(float* o) { o[0] = dnN::f(3); }
 = nkN dnN::go
+""",
+    "specialisation of a member": r"""
+template <class T> struct SMN { static __device__ int f() { return 1; } };
+template <> __device__ int SMN<char>::f() { return 3; }
+__device__ int smN() { return SMN<char>::f() + SMN<int>::f(); }
+__global__ void smkN(float* o) { o[0] = smN() + SMN<char>::f(); }
+= smkN
 """,
     "functor": r"""
 struct FNN { int by; __device__ int operator()(int x) const { return x * by; } };
@@ -88,6 +101,23 @@ def kernels_in(image: bytes) -> set[str]:
         name.decode()
         for name in re.findall(rb"\.nv\.constant0\.(\w+)\0", image)
     }
+
+
+@contextlib.contextmanager
+def kept_errors() -> Iterator[list[str]]:
+    """Keep what the linker of the device writes to file descriptor 2."""
+    lines: list[str] = []
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile("w+") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            lines += file.read().splitlines()
 
 
 def value_of(rt: gpuos.Runtime, kernel: gpuos.Kernel) -> float:
@@ -118,10 +148,13 @@ def finding(
     module = compiled(text, kernels)
     linked = set()
     try:
-        for kernel in kernels:
-            linked |= kernels_in(session.link(kernel))
+        with kept_errors() as printed:
+            for kernel in kernels:
+                linked |= kernels_in(session.link(kernel))
     except gpuos.Error as error:
         return module and f"{kernel}: {type(error).__name__}: {error}"
+    if printed:
+        return printed[0]
     if module is None:
         return f"expected an error, got {linked}"
     wanted = kernels_in(module.image)

@@ -254,6 +254,18 @@ DEVICE = {
             " float m[2][4], const P p, long e, const char* g) { return a; }"
         ),
     ],
+    "specialisations": [
+        (
+            "template <class T> struct S { static int f() { return 1; } };\n"
+            "template <class T> __device__ int g(T) { return 2; }"
+        ),
+        (
+            "template <> int S<char>::f() { return 3; }\n"
+            "template <> __device__ int g<char>(char) { return 4; }"
+        ),
+        "__device__ int h(S<char>) { return g('a'); }",
+        "__global__ void k(int* x, S<char> s) { *x = h(s) + g('b'); }",
+    ],
     "members of the host": [
         (
             "#include <string>\nstruct A { int x; A() : x{1} {}\n"
@@ -284,12 +296,13 @@ DEVICE = {
 
 @pytest.mark.parametrize("name", DEVICE)
 @pytest.mark.parametrize("is_whole", [False, True])
-def test_device_code_is_not_lost_either(host, name, is_whole):
+def test_device_code_is_not_lost_either(host, capfd, name, is_whole):
     session = make_session(host)
     cells = DEVICE[name]
     for cell in ["\n".join(cells)] if is_whole else cells:
         session.run(cell)
     assert session.link("k")
+    assert capfd.readouterr().err == ""  # the linker finds nothing twice
 
 
 def test_a_member_of_the_host_is_no_function_of_the_device(host):
