@@ -189,7 +189,7 @@ HostRunner::~HostRunner() {
   try {
     memory_.reset();
   } catch (const Error&) {
-    // The runtime is dead, and so its memory stays.
+    memory_.note_error(cudaErrorUnknown);  // a dead runtime keeps its memory
   }
   if (has_cells_) static_cast<void>(calls_.release());
 }
