@@ -116,6 +116,7 @@ Words plain_base(Words words) {
   const bool is_volatile = take("volatile");
   if (has("unsigned") || has("long") || has("short")) take("int");
   if (!has("char") && take("signed") && words.empty()) words = {"int"};
+  if (has("unsigned") || has("long")) std::ranges::sort(words);
   if (is_volatile) words.insert(words.begin(), "volatile");
   if (is_const) words.insert(words.begin(), "const");
   return words;
@@ -143,8 +144,13 @@ std::string type_of(const TokenList& tokens, TokenRange range) {
     tail = end < range.end ? " ( * )" : " *";
   } else if (group == range.end) {
     // That a function's own copy is const nobody else sees.
-    if (marks.empty()) std::erase(base, "const");
-    while (!marks.empty() && marks.back() == "const") marks.pop_back();
+    while (!marks.empty() &&
+           (marks.back() == "const" || marks.back() == "volatile"))
+      marks.pop_back();
+    if (marks.empty()) {
+      std::erase(base, "const");
+      std::erase(base, "volatile");
+    }
   }
   std::string text;
   base = plain_base(std::move(base));

@@ -50,17 +50,20 @@ class TypeWriter {
   void write_member(const Shape& member) {
     if (member.class_body != 0 && !has(member, "enum", member.class_body))
       return write(member.class_body);
-    if (member.is_class() || member.parameters == 0) return;
+    if (member.is_class()) return;
+    if (member.parameters == 0) return write_variable(member);
     constexpr auto kStays = std::to_array<std::string_view>(
         {"__global__", "constexpr", "consteval", "using", "typedef",
-         "static_assert", "concept", "auto", "default", "delete"});
+         "static_assert", "concept", "default", "delete"});
     const std::size_t end = member.body != 0 ? member.body : member.end;
     const bool is_of_device = has(member, "__device__", member.parameters);
     const bool is_there =
         is_for_host_
             ? !is_of_device || has(member, "__host__", member.parameters)
             : is_of_device;
-    if (is_there || std::ranges::any_of(kStays, [&](std::string_view word) {
+    const bool is_deduced = has(member, "auto", end) && !has(member, "->", end);
+    if (is_there || is_deduced ||
+        std::ranges::any_of(kStays, [&](std::string_view word) {
           return has(member, word, end);
         }))
       return;
@@ -80,6 +83,15 @@ class TypeWriter {
       if (tokens_.is(i, "__host__")) blank(i, i + 1);
     }
     text_.insert(tokens_[member.start].offset, "__device__ ");
+  }
+
+  // "static int n;" is a variable of the host.
+  void write_variable(const Shape& member) {
+    const bool is_static = has(member, "static", member.end) &&
+                           !has(member, "const", member.end) &&
+                           !has(member, "constexpr", member.end) &&
+                           !has(member, "__device__", member.end);
+    if (is_static && !is_for_host_) blank(member.begin, member.end);
   }
 
   // The ':' or '{' behind what a declaration has too.

@@ -183,9 +183,9 @@ int fourthN(IN x) { return x; }
 """,
     "spelling": r"""
 struct YN { int x; };
-int spellN(const int a, float const* b, unsigned c, int d[], struct YN);
+int spellN(const volatile int a, float const* b, long unsigned int c, int d[], struct YN);
 int fourN[4] = {1, 2, 3, 4};
-int spellN(int a, const float* b, unsigned int c, int* d, const YN y) { return a + c + d[2] + y.x; }
+int spellN(int a, const float* b, unsigned long c, int* d, const YN y) { return a + c + d[2] + y.x; }
 int rowsN(const int (*)[2]);
 int rowsN(int const m[][2]) { return m[1][1]; }
 = spellN(1, nullptr, 2, fourN, {5}) + rowsN(reinterpret_cast<int (*)[2]>(fourN))

@@ -273,10 +273,14 @@ DEVICE = {
             "bool operator<(const A& o) const { return x < o.x; }\n"
             "friend bool operator==(const A& a, const A& b) { return a.x == b.x; }\n"
             "template <class T> T as() const { return T(x); }\n"
+            "static int count; auto twice() const -> int { return 2 * x; }\n"
             "struct In { int y = 2; In() {} } in; int (*p)(int) = nullptr;\n"
             "__device__ int g() const { return x + in.y; } };"
         ),
-        "std::string A::s() const { return std::to_string(x); }\nA a(7);",
+        (
+            "int A::count = 3;\n"
+            "std::string A::s() const { return std::to_string(x); }\nA a(7);"
+        ),
         "struct B { A a; B(A b) : a(b) {} };\nB b(a); std::string text = b.a.s();",
         "__global__ void k(int* x, B b) { *x = b.a.g() + sizeof(B); }",
     ],
