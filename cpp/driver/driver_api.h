@@ -73,6 +73,8 @@ namespace gpuos::cu {
   X(cuEventElapsedTime, cuEventElapsedTime, float* milliseconds,               \
     CUevent start, CUevent end)                                                \
   X(cuMemAlloc, cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t bytes)        \
+  X(cuMemAllocManaged, cuMemAllocManaged, CUdeviceptr* pointer,                \
+    std::size_t bytes, unsigned int flags)                                     \
   X(cuMemFree, cuMemFree_v2, CUdeviceptr pointer)                              \
   X(cuMemAllocAsync, cuMemAllocAsync, CUdeviceptr* pointer, std::size_t bytes, \
     CUstream stream)                                                           \

@@ -111,7 +111,15 @@ std::string CellCompiler::log_of(const CellSource& source) {
 }
 
 std::string CellCompiler::macros_of(const CellSource& source) {
-  return ask(source, {"-E", "-dM", "-D__CUDACC__"}, "macros");
+  prelude_of(options(), source.includes);
+  const std::string key = prelude_key_ + source.text;
+  // A header that is not read ahead may be another one by now.
+  const bool may_change = source.text.find("include") != std::string::npos;
+  if (may_change || macros_.empty() || key != macros_key_) {
+    macros_ = ask(source, {"-E", "-dM", "-D__CUDACC__"}, "macros");
+    macros_key_ = key;
+  }
+  return macros_;
 }
 
 HostImage CellCompiler::compile(const CellSource& source) {

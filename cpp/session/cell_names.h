@@ -13,6 +13,7 @@
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #endif
 
 // Names, codes and what cudaGetErrorString() says.
@@ -25,6 +26,7 @@
   X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                    \
   X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")           \
   X(cudaErrorNotReady, 600, "device not ready")                               \
+  X(cudaErrorNotSupported, 801, "operation not supported")                    \
   X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered") \
   X(cudaErrorLaunchOutOfResources, 701,                                       \
     "too many resources requested for launch")                                \
@@ -92,7 +94,7 @@ struct Made {
   const char* type;  // __PRETTY_FUNCTION__ of a template with that type
 };
 
-/// What the driver has for streams and events.
+/// What the driver has for streams, events and the device.
 enum class DriverCall : int {
   MakeStream,
   EndStream,
@@ -104,8 +106,15 @@ enum class DriverCall : int {
   WaitForEvent,
   QueryEvent,
   StreamWaits,  // for an event
-  Elapsed       // between two events
+  Elapsed,      // between two events
+  Attribute,    // of the device, by its number
+  DeviceName,   // of 256 characters
+  MemorySizes,  // free and in all
+  Reset         // frees what is left of memory, streams and events
 };
+
+/// Where memory is.
+enum class MemoryPlace : int { OnDevice, Managed, Pinned };
 
 /// The session, as its cells call it.
 struct Calls {
@@ -119,14 +128,15 @@ struct Calls {
   // The address of a variable on the device, or its value.
   void (*variable)(void*, const char* name, void* to, std::size_t bytes,
                    bool wants_address);
-  cudaError_t (*allocate)(void*, void** pointer, std::size_t bytes);
-  cudaError_t (*release)(void*, void* pointer);
+  cudaError_t (*allocate)(void*, void** pointer, std::size_t bytes,
+                          MemoryPlace kind);
+  cudaError_t (*release)(void*, void* pointer, MemoryPlace kind);
   cudaError_t (*copy)(void*, void* to, const void* from, std::size_t bytes,
                       int kind);
   cudaError_t (*fill)(void*, void* to, int value, std::size_t bytes);
   cudaError_t (*synchronize)(void*);
   cudaError_t (*last_error)(void*, bool is_kept);
-  // `made`: where a handle goes, or a number of milliseconds.
+  // `made`: where a handle, a number or a text goes.
   cudaError_t (*order)(void*, DriverCall what, void* first, void* second,
                        void* made);
 };
@@ -199,6 +209,10 @@ template <typename T>
 constexpr bool is_pointer(T* const*) {
   return true;
 }
+template <typename T>
+constexpr bool is_pointer(T* const __restrict__*) {
+  return true;
+}
 constexpr bool is_pointer(...) { return false; }
 
 template <typename... Arguments>
@@ -259,17 +273,34 @@ T& at(T& (*)(), unsigned long long address) {
 
 }  // namespace gpuos_host
 
-static inline cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  using namespace gpuos_host;
-  return calls->allocate(calls->session, pointer, bytes);
-}
-template <typename T>
-static inline cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
-  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
-}
+// Memory of each kind; a kind's flags are its default ones.
+#define GPUOS_ALLOCATE(name, kind, ...)                                        \
+  static inline cudaError_t name(                                              \
+      void** pointer, std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) {          \
+    using namespace gpuos_host;                                                \
+    return calls->allocate(calls->session, pointer, bytes, MemoryPlace::kind); \
+  }                                                                            \
+  template <typename T>                                                        \
+  static inline cudaError_t name(                                              \
+      T** pointer, std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) {             \
+    return name(reinterpret_cast<void**>(pointer), bytes);                     \
+  }
+GPUOS_ALLOCATE(cudaMalloc, OnDevice)
+GPUOS_ALLOCATE(cudaMallocAsync, OnDevice, cudaStream_t = nullptr)
+GPUOS_ALLOCATE(cudaMallocManaged, Managed, unsigned int = 1)
+GPUOS_ALLOCATE(cudaMallocHost, Pinned, unsigned int = 0)
+GPUOS_ALLOCATE(cudaHostAlloc, Pinned, unsigned int = 0)
+#undef GPUOS_ALLOCATE
 static inline cudaError_t cudaFree(void* pointer) {
   using namespace gpuos_host;
-  return calls->release(calls->session, pointer);
+  return calls->release(calls->session, pointer, MemoryPlace::OnDevice);
+}
+static inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) {
+  return cudaFree(pointer);
+}
+static inline cudaError_t cudaFreeHost(void* pointer) {
+  using namespace gpuos_host;
+  return calls->release(calls->session, pointer, MemoryPlace::Pinned);
 }
 static inline cudaError_t cudaMemcpy(void* to, const void* from,
                                      std::size_t bytes, cudaMemcpyKind kind) {
@@ -279,6 +310,33 @@ static inline cudaError_t cudaMemcpy(void* to, const void* from,
 static inline cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   using namespace gpuos_host;
   return calls->fill(calls->session, to, value, bytes);
+}
+// Rows that begin `pitch` bytes from each other.
+template <typename T>
+static inline cudaError_t cudaMallocPitch(T** pointer, std::size_t* pitch,
+                                          std::size_t width,
+                                          std::size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return cudaMalloc(pointer, *pitch * height);
+}
+static inline cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch,
+                                       const void* from, std::size_t from_pitch,
+                                       std::size_t width, std::size_t height,
+                                       cudaMemcpyKind kind) {
+  if (width > to_pitch || width > from_pitch) return cudaErrorInvalidValue;
+  cudaError_t error = cudaSuccess;
+  for (std::size_t i = 0; i < height && error == cudaSuccess; ++i)
+    error = cudaMemcpy(static_cast<char*>(to) + i * to_pitch,
+                       static_cast<const char*>(from) + i * from_pitch, width,
+                       kind);
+  return error;
+}
+static inline cudaError_t cudaMemset2D(void* to, std::size_t pitch, int value,
+                                       std::size_t width, std::size_t height) {
+  cudaError_t error = cudaSuccess;
+  for (std::size_t i = 0; i < height && error == cudaSuccess; ++i)
+    error = cudaMemset(static_cast<char*>(to) + i * pitch, value, width);
+  return error;
 }
 static inline cudaError_t cudaDeviceSynchronize() {
   return gpuos_host::calls->synchronize(gpuos_host::calls->session);
@@ -410,16 +468,126 @@ static inline cudaError_t cudaGetDevice(int* device) {
 static inline cudaError_t cudaSetDevice(int device) {
   return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
 }
-static inline cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
-static inline cudaError_t cudaFreeHost(void* pointer) {
-  ::operator delete(pointer);
+static inline cudaError_t cudaDeviceReset() {
+  const cudaError_t error = cudaDeviceSynchronize();
+  if (error != cudaSuccess) return error;
+  return gpuos_host::order(gpuos_host::DriverCall::Reset, nullptr);
+}
+static inline cudaError_t cudaSetDeviceFlags(unsigned int) {
   return cudaSuccess;
 }
+static inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
+  return gpuos_host::order(gpuos_host::DriverCall::MemorySizes, free, all);
+}
+// Hints, which are not followed.
+template <typename... Hints>
+static inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t,
+                                               Hints...) {
+  return cudaFree(nullptr);
+}
+template <typename... Hints>
+static inline cudaError_t cudaMemAdvise(const void*, std::size_t, Hints...) {
+  return cudaFree(nullptr);
+}
+enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2 };
+enum {
+  cudaHostAllocDefault = 0,
+  cudaHostAllocPortable = 1,
+  cudaHostAllocMapped = 2,
+  cudaHostAllocWriteCombined = 4,
+  cudaDeviceMapHost = 8,
+  cudaCpuDeviceId = -1
+};
 template <typename T>
-static inline cudaError_t cudaMallocHost(T** pointer, std::size_t bytes,
-                                         unsigned int = 0) {
-  *pointer = static_cast<T*>(::operator new(bytes));
-  return cudaSuccess;
+static inline cudaError_t cudaHostGetDevicePointer(T** on_device, void* pointer,
+                                                   unsigned int) {
+  *on_device = static_cast<T*>(pointer);
+  return cudaFree(nullptr);
+}
+
+// Members of cudaDeviceProp, the rest of cudaDevAttr's names, and numbers.
+#define GPUOS_CUDA_PROPERTIES(X)                                               \
+  X(int, maxThreadsPerBlock, MaxThreadsPerBlock, 1)                            \
+  X(int, maxThreadsDim[0], MaxBlockDimX, 2)                                    \
+  X(int, maxThreadsDim[1], MaxBlockDimY, 3)                                    \
+  X(int, maxThreadsDim[2], MaxBlockDimZ, 4)                                    \
+  X(int, maxGridSize[0], MaxGridDimX, 5)                                       \
+  X(int, maxGridSize[1], MaxGridDimY, 6)                                       \
+  X(int, maxGridSize[2], MaxGridDimZ, 7)                                       \
+  X(std::size_t, sharedMemPerBlock, MaxSharedMemoryPerBlock, 8)                \
+  X(std::size_t, totalConstMem, TotalConstantMemory, 9)                        \
+  X(int, warpSize, WarpSize, 10)                                               \
+  X(std::size_t, memPitch, MaxPitch, 11)                                       \
+  X(int, regsPerBlock, MaxRegistersPerBlock, 12)                               \
+  X(int, clockRate, ClockRate, 13)                                             \
+  X(int, multiProcessorCount, MultiProcessorCount, 16)                         \
+  X(int, integrated, Integrated, 18)                                           \
+  X(int, canMapHostMemory, CanMapHostMemory, 19)                               \
+  X(int, computeMode, ComputeMode, 20)                                         \
+  X(int, concurrentKernels, ConcurrentKernels, 31)                             \
+  X(int, ECCEnabled, EccEnabled, 32)                                           \
+  X(int, pciBusID, PciBusId, 33)                                               \
+  X(int, pciDeviceID, PciDeviceId, 34)                                         \
+  X(int, memoryClockRate, MemoryClockRate, 36)                                 \
+  X(int, memoryBusWidth, GlobalMemoryBusWidth, 37)                             \
+  X(int, l2CacheSize, L2CacheSize, 38)                                         \
+  X(int, maxThreadsPerMultiProcessor, MaxThreadsPerMultiProcessor, 39)         \
+  X(int, asyncEngineCount, AsyncEngineCount, 40)                               \
+  X(int, unifiedAddressing, UnifiedAddressing, 41)                             \
+  X(int, major, ComputeCapabilityMajor, 75)                                    \
+  X(int, minor, ComputeCapabilityMinor, 76)                                    \
+  X(std::size_t, sharedMemPerMultiprocessor, MaxSharedMemoryPerMultiprocessor, \
+    81)                                                                        \
+  X(int, regsPerMultiprocessor, MaxRegistersPerMultiprocessor, 82)             \
+  X(int, managedMemory, ManagedMemory, 83)                                     \
+  X(int, concurrentManagedAccess, ConcurrentManagedAccess, 89)                 \
+  X(int, cooperativeLaunch, CooperativeLaunch, 95)                             \
+  X(std::size_t, sharedMemPerBlockOptin, MaxSharedMemoryPerBlockOptin, 97)     \
+  X(int, maxBlocksPerMultiProcessor, MaxBlocksPerMultiprocessor, 106)
+
+enum cudaDeviceAttr : int {
+#define GPUOS_PROPERTY(type, member, name, number) cudaDevAttr##name = number,
+  GPUOS_CUDA_PROPERTIES(GPUOS_PROPERTY)
+#undef GPUOS_PROPERTY
+};
+struct cudaDeviceProp {
+  char name[256];
+  std::size_t totalGlobalMem, sharedMemPerBlock, totalConstMem, memPitch,
+      sharedMemPerMultiprocessor, sharedMemPerBlockOptin;
+  int maxThreadsDim[3], maxGridSize[3];
+  int maxThreadsPerBlock, warpSize, regsPerBlock, clockRate,
+      multiProcessorCount, integrated, canMapHostMemory, computeMode,
+      concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, memoryClockRate,
+      memoryBusWidth, l2CacheSize, maxThreadsPerMultiProcessor,
+      asyncEngineCount, unifiedAddressing, major, minor, regsPerMultiprocessor,
+      managedMemory, concurrentManagedAccess, cooperativeLaunch,
+      maxBlocksPerMultiProcessor;
+};
+static inline cudaError_t cudaDeviceGetAttribute(int* value,
+                                                 cudaDeviceAttr which,
+                                                 int device) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  return gpuos_host::order(gpuos_host::DriverCall::Attribute, &which, nullptr,
+                           value);
+}
+static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* all,
+                                                  int device) {
+  *all = {};
+  cudaError_t error = device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  int value = 0;
+#define GPUOS_PROPERTY(type, member, name, number)                     \
+  if (error == cudaSuccess) {                                          \
+    error = cudaDeviceGetAttribute(&value, cudaDevAttr##name, device); \
+    all->member = static_cast<type>(value);                            \
+  }
+  GPUOS_CUDA_PROPERTIES(GPUOS_PROPERTY)
+#undef GPUOS_PROPERTY
+  std::size_t free = 0;
+  if (error == cudaSuccess) error = cudaMemGetInfo(&free, &all->totalGlobalMem);
+  if (error == cudaSuccess)
+    error = gpuos_host::order(gpuos_host::DriverCall::DeviceName, nullptr,
+                              nullptr, all->name);
+  return error;
 }
 
 #endif  // GPUOS_CELL

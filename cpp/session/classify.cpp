@@ -253,6 +253,11 @@ class Classifier {
       Item item = function(ItemKind::Header);
       item.header = item.text;
       item.is_shared = !is_kernel && (!is_device || has("__host__", end));
+      // Each object has one of its own.
+      if (is_specialisation() && !has_any({"inline", "static", "constexpr",
+                                           "__forceinline__", "__inline__"},
+                                          end))
+        item.header.insert(offset_of(shape_.start), "inline ");
       // Callers need its body to know its type, so that each has one.
       if (is_deduced && !is_template && !is_inline) item.prefix = "inline";
       return item;

@@ -1,5 +1,8 @@
 #include "session/functions.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/concat.h"
 
 namespace gpuos::session {
@@ -13,6 +16,7 @@ std::vector<TokenRange> parameters_of(const TokenList& tokens,
   std::size_t begin = open + 1;
   std::size_t end = 0;  // where the default argument begins
   const auto finish = [&](std::size_t at) {
+    while (begin < at && tokens.is(begin, "[")) begin = tokens.behind(begin);
     if (at > begin) found.push_back({begin, end != 0 ? end : at});
     begin = at + 1;
     end = 0;
@@ -38,31 +42,127 @@ bool is_qualifier(const TokenList& tokens, std::size_t i) {
          tokens.is(i, "typename");
 }
 
-// "int* x", "Point p", "unsigned n", but not "int*", "const Point", "a::Point".
+// "int* x", "int const n", "Point p", "unsigned n", but not "int*", "const
+// Point", "a::Point".
 bool is_parameter_name(const TokenList& tokens, std::size_t begin,
                        std::size_t i) {
-  return i > begin && tokens.is_identifier(i) && !is_keyword(tokens[i].text) &&
-         !is_qualifier(tokens, i - 1) && !tokens.is(i - 1, "::");
+  if (i <= begin || !tokens.is_identifier(i) || is_keyword(tokens[i].text))
+    return false;
+  std::size_t before = i - 1;
+  while (before > begin &&
+         (tokens.is(before, "const") || tokens.is(before, "volatile")))
+    --before;
+  return !is_qualifier(tokens, before) && !tokens.is(before, "::");
 }
 
+bool is_group(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "(") && !tokens.is(i + 1, "const") &&
+         behind_marks(tokens, i + 1) > i + 1;
+}
+
+// The first "(*", "[" or other bracket of a declarator; `end` if it has none.
+std::size_t find_bracket(const TokenList& tokens, TokenRange range,
+                         std::string_view bracket) {
+  for (std::size_t i = range.begin; i < range.end;) {
+    if (tokens.is(i, bracket) && (bracket != "(" || is_group(tokens, i)))
+      return i;
+    if (tokens.is(i, "(") || tokens.is(i, "[")) {
+      i = tokens.behind(i);
+    } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
+      i = tokens.behind_angles(i);
+    } else {
+      ++i;
+    }
+  }
+  return range.end;
+}
+
+ParameterPlace place_of(const TokenList& tokens, TokenRange range) {
+  const std::size_t begin = range.begin;
+  bool is_in_group = false;
+  for (std::size_t open = find_bracket(tokens, range, "("); open < range.end;
+       open = find_bracket(tokens, range, "(")) {
+    range = {behind_marks(tokens, open + 1), tokens.behind(open) - 1};
+    is_in_group = true;
+  }
+  const std::size_t end = find_bracket(tokens, range, "[");
+  const bool is_named =
+      end > range.begin &&
+      (is_in_group ? tokens.is_identifier(end - 1)
+                   : is_parameter_name(tokens, begin, end - 1));
+  return {is_named ? end - 1 : end, is_named};
+}
+
+// Words without which a type is the same.
+bool is_idle(const TokenList& tokens, std::size_t i) {
+  constexpr auto kIdle =
+      std::to_array<std::string_view>({"__restrict__", "__restrict", "struct",
+                                       "class", "union", "enum", "typename"});
+  return std::ranges::any_of(
+      kIdle, [&](std::string_view word) { return tokens.is(i, word); });
+}
+
+using Words = std::vector<std::string>;
+
+// "const" before what it belongs to, and one spelling of each integer.
+Words plain_base(Words words) {
+  const auto take = [&](const char* word) {
+    return std::erase(words, word) > 0;
+  };
+  const auto has = [&](const char* word) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  const bool is_const = take("const");
+  const bool is_volatile = take("volatile");
+  if (has("unsigned") || has("long") || has("short")) take("int");
+  if (!has("char") && take("signed") && words.empty()) words = {"int"};
+  if (has("unsigned") || has("long")) std::ranges::sort(words);
+  if (is_volatile) words.insert(words.begin(), "volatile");
+  if (is_const) words.insert(words.begin(), "const");
+  return words;
+}
+
+// One text for all that C++ takes for one type of a parameter.
 std::string type_of(const TokenList& tokens, TokenRange range) {
-  std::size_t end = range.end;
+  const ParameterPlace place = place_of(tokens, range);
+  const std::size_t group = find_bracket(tokens, range, "(");
+  std::size_t end = std::min(group, find_bracket(tokens, range, "["));
+  Words base;
+  Words marks;
+  for (std::size_t i = range.begin; i < end;) {
+    const bool has_arguments = tokens.is(i, "<") && tokens.behind_angles(i) > i;
+    const std::size_t behind = has_arguments ? tokens.behind_angles(i) : i + 1;
+    const bool is_mark = tokens.is(i, "*") || tokens.is(i, "&");
+    if (!(i == place.at && place.is_named) && !is_idle(tokens, i))
+      (is_mark || !marks.empty() ? marks : base)
+          .push_back(tokens.plain(i, behind));
+    i = behind;
+  }
   std::string tail;
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (!tokens.is(i, "[")) continue;
-    end = i;
-    tail = "[]";
-    break;
+  if (group == range.end && end < range.end) {
+    end = tokens.behind(end);  // the first extent does not count
+    tail = end < range.end ? " ( * )" : " *";
+  } else if (group == range.end) {
+    // That a function's own copy is const nobody else sees.
+    while (!marks.empty() &&
+           (marks.back() == "const" || marks.back() == "volatile"))
+      marks.pop_back();
+    if (marks.empty()) {
+      std::erase(base, "const");
+      std::erase(base, "volatile");
+    }
   }
-  if (end > range.begin && is_parameter_name(tokens, range.begin, end - 1))
-    --end;
   std::string text;
-  for (std::size_t i = range.begin; i < end; ++i) {
-    if (tokens.is(i, "__restrict__")) continue;
-    if (!text.empty()) text += ' ';
-    text += tokens[i].text;
+  base = plain_base(std::move(base));
+  base.insert(base.end(), marks.begin(), marks.end());
+  for (const std::string& word : base)
+    text += concat(text.empty() ? "" : " ", word);
+  text += tail;
+  for (std::size_t i = end; i < range.end; ++i) {
+    if (!(i == place.at && place.is_named) && !is_idle(tokens, i))
+      text += concat(" ", tokens[i].text);
   }
-  return text + tail;
+  return text;
 }
 
 // Where the "<...>" before the token at `end` begins; `end` if there is none.
@@ -115,12 +215,17 @@ std::vector<std::string> parameter_types(const TokenList& tokens,
 std::vector<std::string> parameter_names(const TokenList& tokens,
                                          std::size_t open) {
   std::vector<std::string> names;
-  for (const TokenRange range : parameters_of(tokens, open)) {
-    const std::size_t last = range.end - 1;
-    names.emplace_back(
-        is_parameter_name(tokens, range.begin, last) ? tokens[last].text : "");
-  }
+  for (const ParameterPlace place : parameter_places(tokens, open))
+    names.emplace_back(place.is_named ? tokens[place.at].text : "");
   return names;
+}
+
+std::vector<ParameterPlace> parameter_places(const TokenList& tokens,
+                                             std::size_t open) {
+  std::vector<ParameterPlace> places;
+  for (const TokenRange range : parameters_of(tokens, open))
+    places.push_back(place_of(tokens, range));
+  return places;
 }
 
 std::string parameter_key(const TokenList& tokens, std::size_t open) {

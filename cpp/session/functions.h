@@ -20,13 +20,21 @@ FunctionName function_name(const TokenList& tokens, const Shape& shape);
 /// What tells overloads apart: "(int,const float*)".
 std::string parameter_key(const TokenList& tokens, std::size_t open);
 
-/// The types of the parameters, as written: {"int", "const float *"}.
+/// The types of the parameters: {"int", "const float *"}.
 std::vector<std::string> parameter_types(const TokenList& tokens,
                                          std::size_t open);
 
 /// Their names, "" where there is none.
 std::vector<std::string> parameter_names(const TokenList& tokens,
                                          std::size_t open);
+
+/// The token that is a parameter's name, or before which one would stand.
+struct ParameterPlace {
+  std::size_t at = 0;
+  bool is_named = false;
+};
+std::vector<ParameterPlace> parameter_places(const TokenList& tokens,
+                                             std::size_t open);
 
 /// Whether a parameter has a default argument.
 bool has_default_argument(const TokenList& tokens, std::size_t open);

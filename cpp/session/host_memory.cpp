@@ -1,5 +1,6 @@
 #include "session/host_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -56,32 +57,90 @@ cudaError_t HostMemory::guard(Work work) {
   return code;
 }
 
-cudaError_t HostMemory::allocate(void** pointer, std::size_t bytes) {
+cudaError_t HostMemory::allocate(void** pointer, std::size_t bytes,
+                                 MemoryPlace kind) {
   return guard([&] {
     if (pointer == nullptr) return cudaErrorInvalidValue;
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
+    // Where the driver moves pages, the host must not touch them while a worker
+    // of a runtime runs.
+    if (kind == MemoryPlace::Managed &&
+        device_.context().attribute(
+            cu::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0)
+      return cudaErrorNotSupported;
     // It may wait for whatever runs on the device.
-    const auto address = std::make_shared<cu::CUdeviceptr>(0);
+    const auto address = std::make_shared<void*>(nullptr);
     const cu::Context& context = device_.context();
-    cu::Parking::instance().run_parked(
-        device_.ordinal(), [address, bytes, &context] {
-          const cu::ContextScope scope(context);
-          GPUOS_CUDA_CHECK(cu::driver().cuMemAlloc(address.get(), bytes));
-        });
-    *pointer = pointer_to(*address);
+    cu::Parking::instance().run_parked(device_.ordinal(), [address, bytes, kind,
+                                                           &context] {
+      const cu::ContextScope scope(context);
+      const cu::DriverApi& api = cu::driver();
+      cu::CUdeviceptr made = 0;
+      switch (kind) {
+        case MemoryPlace::OnDevice:
+          GPUOS_CUDA_CHECK(api.cuMemAlloc(&made, bytes));
+          break;
+        case MemoryPlace::Managed:
+          GPUOS_CUDA_CHECK(
+              api.cuMemAllocManaged(&made, bytes, cu::CU_MEM_ATTACH_GLOBAL));
+          break;
+        case MemoryPlace::Pinned:
+          GPUOS_CUDA_CHECK(api.cuMemHostAlloc(
+              address.get(), bytes,
+              cu::CU_MEMHOSTALLOC_PORTABLE | cu::CU_MEMHOSTALLOC_DEVICEMAP));
+          return;
+      }
+      *address = pointer_to(made);
+    });
+    *pointer = *address;
+    memory_[*pointer] = kind;
     return cudaSuccess;
   });
 }
 
-cudaError_t HostMemory::release(void* pointer) {
+void HostMemory::free(void* pointer, MemoryPlace kind) const {
+  const cu::Context& context = device_.context();
+  cu::Parking::instance().run_parked(
+      device_.ordinal(), [pointer, kind, &context] {
+        const cu::ContextScope scope(context);
+        if (kind == MemoryPlace::Pinned) {
+          GPUOS_CUDA_CHECK(cu::driver().cuMemFreeHost(pointer));
+        } else {
+          GPUOS_CUDA_CHECK(cu::driver().cuMemFree(on_device(pointer)));
+        }
+      });
+}
+
+cudaError_t HostMemory::release(void* pointer, MemoryPlace kind) {
   return guard([&] {
     if (pointer == nullptr) return cudaSuccess;
-    const cu::Context& context = device_.context();
-    cu::Parking::instance().run_parked(device_.ordinal(), [pointer, &context] {
-      const cu::ContextScope scope(context);
-      GPUOS_CUDA_CHECK(cu::driver().cuMemFree(on_device(pointer)));
-    });
+    free(pointer, kind);
+    memory_.erase(pointer);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t HostMemory::reset() {
+  if (memory_.empty() && streams_.empty() && events_.empty())
+    return cudaSuccess;
+  return guard([&] {
+    const cu::DriverApi& api = cu::driver();
+    const auto is_at_work = [&](void* stream) {
+      return api.cuStreamQuery(cu::handle_of(Stream(stream))) !=
+             cu::CUDA_SUCCESS;
+    };
+    // Freeing would wait, perhaps for ever.
+    if (cu::Parking::instance().is_stuck(device_.ordinal()) ||
+        is_at_work(nullptr) || std::ranges::any_of(streams_, is_at_work))
+      return cudaErrorNotReady;
+    for (void* const event : std::exchange(events_, {}))
+      GPUOS_CUDA_CHECK(api.cuEventDestroy(static_cast<cu::CUevent>(event)));
+    streams_of_events_.clear();
+    for (void* const stream : std::exchange(streams_, {}))
+      GPUOS_CUDA_CHECK(api.cuStreamDestroy(cu::handle_of(Stream(stream))));
+    for (const auto& [pointer, kind] : std::exchange(memory_, {}))
+      free(pointer, kind);
     return cudaSuccess;
   });
 }
@@ -162,8 +221,10 @@ cudaError_t HostMemory::order(gpuos_host::DriverCall what, void* first,
         return static_cast<cudaError_t>(api.cuStreamQuery(stream_of(first)));
       case DriverCall::MakeEvent:
         GPUOS_CUDA_CHECK(api.cuEventCreate(static_cast<cu::CUevent*>(made), 0));
+        events_.insert(*static_cast<void**>(made));
         return cudaSuccess;
       case DriverCall::EndEvent:
+        if (events_.erase(first) == 0) return cudaErrorInvalidResourceHandle;
         streams_of_events_.erase(first);
         GPUOS_CUDA_CHECK(api.cuEventDestroy(event));
         return cudaSuccess;
@@ -188,6 +249,20 @@ cudaError_t HostMemory::order(gpuos_host::DriverCall what, void* first,
             api.cuEventElapsedTime(static_cast<float*>(made), event,
                                    static_cast<cu::CUevent>(second)));
         return cudaSuccess;
+      case DriverCall::Attribute:
+        *static_cast<int*>(made) = device_.context().attribute(
+            *static_cast<cu::CUdevice_attribute*>(first));
+        return cudaSuccess;
+      case DriverCall::DeviceName:
+        std::strncpy(static_cast<char*>(made), device_.context().name().c_str(),
+                     255);
+        return cudaSuccess;
+      case DriverCall::MemorySizes:
+        GPUOS_CUDA_CHECK(api.cuMemGetInfo(static_cast<std::size_t*>(first),
+                                          static_cast<std::size_t*>(second)));
+        return cudaSuccess;
+      case DriverCall::Reset:
+        return reset();
     }
     return cudaErrorInvalidValue;
   });

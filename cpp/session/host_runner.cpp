@@ -114,15 +114,17 @@ struct HostRunner::Table {
     const auto held = lock(self);
     self.read_variable(name, to, bytes, wants_address);
   }
-  static cudaError_t allocate(void* session, void** pointer,
-                              std::size_t bytes) {
+  static cudaError_t allocate(void* session, void** pointer, std::size_t bytes,
+                              gpuos_host::MemoryPlace kind) {
     return with_memory(session, [&](HostMemory& memory) {
-      return memory.allocate(pointer, bytes);
+      return memory.allocate(pointer, bytes, kind);
     });
   }
-  static cudaError_t release(void* session, void* pointer) {
-    return with_memory(
-        session, [&](HostMemory& memory) { return memory.release(pointer); });
+  static cudaError_t release(void* session, void* pointer,
+                             gpuos_host::MemoryPlace kind) {
+    return with_memory(session, [&](HostMemory& memory) {
+      return memory.release(pointer, kind);
+    });
   }
   static cudaError_t copy(void* session, void* to, const void* from,
                           std::size_t bytes, int kind) {
@@ -184,6 +186,11 @@ HostRunner::~HostRunner() {
   is_over_ = true;
   objects_.end();
   calls_->session = nullptr;
+  try {
+    memory_.reset();
+  } catch (const Error&) {
+    memory_.note_error(cudaErrorUnknown);  // a dead runtime keeps its memory
+  }
   if (has_cells_) static_cast<void>(calls_.release());
 }
 

@@ -43,19 +43,22 @@ struct StubParameters {
 
 StubParameters stub_parameters(const TokenList& tokens, std::size_t open) {
   const std::size_t close = tokens.behind(open) - 1;
-  const std::vector<std::string> names = parameter_names(tokens, open);
+  const std::vector<ParameterPlace> places = parameter_places(tokens, open);
   StubParameters made;
   std::size_t index = 0;
   for (const TokenRange range : split_commas(tokens, open + 1, close)) {
     if (range.end == range.begin + 1 && tokens.is(range.begin, "void")) break;
     std::size_t head = range.begin;
     while (head < range.end && !tokens.is(head, "=")) ++head;
-    std::string name = index < names.size() ? names[index] : "";
+    const ParameterPlace place = places.at(index);
+    const std::string name = place.is_named ? std::string(tokens[place.at].text)
+                                            : concat("gpuos_", index);
     if (index > 0) made.declared += ", ";
-    made.declared += tokens.text(range.begin, head);
-    if (name.empty()) {
-      name = concat("gpuos_", index);
-      made.declared += " " + name;
+    if (place.is_named) {
+      made.declared += tokens.text(range.begin, head);
+    } else {
+      made.declared += concat(tokens.text(range.begin, place.at), " ", name,
+                              " ", tokens.text(place.at, head));
     }
     made.declared += tokens.text(head, range.end);
     made.passed += ", " + name;
@@ -216,18 +219,6 @@ void share_instances(Item& variable_template) {
   variable_template.text.insert(tokens[shape.start].offset,
                                 "__attribute__((visibility(\"default\"))) ");
   variable_template.header = variable_template.text;
-}
-
-void refuse_names(const Item& item, const std::string& cell) {
-  const CellText place = at_place(cell, item.line, item.column, item.text);
-  for (const Token& token : tokenize(place)) {
-    if (token.is("cudaMallocManaged"))
-      fail_at(place, token.line, token.column,
-              "expected cudaMalloc and cudaMemcpy, found cudaMallocManaged: "
-              "where the driver moves pages the host must not touch managed "
-              "memory while a kernel runs, and the workers of a runtime may "
-              "run at any time");
-  }
 }
 
 }  // namespace gpuos::session

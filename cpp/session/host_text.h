@@ -24,9 +24,6 @@ void make_external(Item& item);
 /// A definition behind its declaration says no default arguments.
 void strip_defaults(Item& item);
 
-/// Throws: CompileError at a name that a session does not take.
-void refuse_names(const Item& item, const std::string& cell);
-
 /// A variable template whose instances are one for all cells: each object finds
 /// those of the first, and sees that they have been made.
 void share_instances(Item& variable_template);

@@ -9,9 +9,10 @@ namespace gpuos::session {
 // Than what is being written now.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
   if (written_now_ == nullptr) return false;
-  // "struct A::B {};" belongs to A.
+  // "struct A::B {};" and "T A<T>::f() {}" belong to A.
   const Item& item = entry.item;
-  if (item.is_member && item.key.starts_with("t:") &&
+  if (item.is_member &&
+      (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
       written_now_->key.starts_with("t:") && item.key != written_now_->key &&
       item.names.contains(written_now_->name))
     return true;

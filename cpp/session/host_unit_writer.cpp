@@ -169,7 +169,6 @@ void HostUnitWriter::note(const Item& given, const std::string& cell) {
 }
 
 void HostUnitWriter::write_item(const Item& item, int index) {
-  refuse_names(item, cell_);
   switch (item.kind) {
     case ItemKind::Launch:
     case ItemKind::Call:

@@ -72,10 +72,11 @@ constexpr std::string_view kOthers =
     "M_PI HUGE_VAL max min";
 
 constexpr std::string_view kHint =
-    "; a session has no CUDA runtime, but of its names cudaMalloc, cudaFree, "
-    "cudaMemcpy, cudaMemset and their like, cudaMemcpyToSymbol, "
-    "cudaDeviceSynchronize, cudaGetLastError, cudaGetErrorString, events and "
-    "streams, cudaError_t and dim3";
+    "; a session has no CUDA runtime, but of its names those of memory "
+    "(cudaMalloc, cudaMallocManaged, cudaMallocHost, cudaMallocPitch, "
+    "cudaMemcpy, cudaMemcpy2D, cudaMemset and their like), symbols, events, "
+    "streams, cudaGetDeviceProperties, cudaDeviceSynchronize, "
+    "cudaGetLastError, cudaGetErrorString, cudaError_t and dim3";
 
 const std::set<std::string>& names() {
   static const std::set<std::string> all = [] {

@@ -11,6 +11,7 @@
 #include "session/conditionals.h"
 #include "session/host_text.h"
 #include "session/host_unit_writer.h"
+#include "session/sided_types.h"
 #include "session/structured_bindings.h"
 
 namespace gpuos::session {
@@ -165,7 +166,8 @@ std::set<std::string> Workspace::find_host_only(const std::vector<Item>& items,
         item.kind == ItemKind::Launches)
       continue;
     if (item.is_shared && item.text.find("__device__") == item.text.npos) {
-      const EntryPtr entry = header_.put(item, cell.name, current_);
+      const EntryPtr entry =
+          header_.put(type_for_device(item), cell.name, current_);
       try {
         const std::array own = {entry};
         const Source check =
@@ -178,7 +180,7 @@ std::set<std::string> Workspace::find_host_only(const std::vector<Item>& items,
       }
       if (entry != nullptr) header_.erase(entry->item.key, current_);
     } else {
-      header_.put(item, cell.name, current_);
+      header_.put(type_for_device(item), cell.name, current_);
     }
   }
   roll_back();
@@ -239,15 +241,21 @@ void Workspace::take(const Item& item, Attempt& attempt, CellReport& report) {
   }
   if (item.is_host()) return take_host(item, attempt, report);
   const bool is_host_only = attempt.host_only.contains(item.key);
-  if (!is_host_only) take_device(item, attempt, report);
+  if (!is_host_only) take_device(type_for_device(item), attempt, report);
   if (item.kind == ItemKind::Launch || item.kind == ItemKind::Call) {
     report.host_cell.items.push_back(item);
   } else if (item.kind == ItemKind::Launches) {
     report.host_cell.items.push_back(launches_stub(item));
   } else if (is_kernel(item)) {
-    report.host_cell.items.push_back(kernel_stub(item));
+    Item stub = kernel_stub(item);
+    // The first one of a cell has the default arguments.
+    const std::string key =
+        concat(stub.text.starts_with("template") ? "stub template " : "stub ",
+               stub.key);
+    if (attempt.keys.insert(key).second)
+      report.host_cell.items.push_back(std::move(stub));
   } else if (item.is_shared || item.text.find("__host__") != item.text.npos) {
-    Item host = item;
+    Item host = type_for_host(item);
     host.is_shared = !is_host_only;
     if (item.kind == ItemKind::Function) host.kind = ItemKind::HostFunction;
     if (item.kind == ItemKind::Declaration)

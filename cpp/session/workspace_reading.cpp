@@ -30,7 +30,10 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   const auto look_for = [&](const std::set<std::string>& names) {
     if (names.empty() || !has_includes) return false;
     Macros more = macros_;
-    if (!more.take_some(host_.macros_of(cell), names)) return false;
+    // Without directives it has the macros of the cells before it.
+    const CellText asked{
+        cell.name, cell.text.find('#') == cell.text.npos ? "" : cell.text};
+    if (!more.take_some(host_.macros_of(asked), names)) return false;
     macros = std::move(more);
     expanded = macros.expand(cell, doubts);
     return true;

@@ -11,6 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import device_cells
+from device_cells import DEVICE
+
 import gpuos
 
 INCLUDES = (
@@ -178,6 +181,15 @@ int fourthN(IN);
 int fourthN(IN x) { return x; }
 = firstN + secondN[2] + thirdN.size() + fourthN(2)
 """,
+    "spelling": r"""
+struct YN { int x; };
+int spellN(const volatile int a, float const* b, long unsigned int c, int d[], struct YN);
+int fourN[4] = {1, 2, 3, 4};
+int spellN(int a, const float* b, unsigned long c, int* d, const YN y) { return a + c + d[2] + y.x; }
+int rowsN(const int (*)[2]);
+int rowsN(int const m[][2]) { return m[1][1]; }
+= spellN(1, nullptr, 2, fourN, {5}) + rowsN(reinterpret_cast<int (*)[2]>(fourN))
+""",
 }
 OPERATORS = ["+", "-", "*", "&", "|", "^", "%", "<<"]
 
@@ -188,7 +200,12 @@ class Kind:
 
     name: str
     lines: list[str]
-    value: str
+    value: str  # of the device: its kernels
+
+    @property
+    def is_device(self) -> bool:
+        """Whether NVRTC has it beside it, and not the C++ compiler."""
+        return self.name in DEVICE
 
 
 @dataclass
@@ -197,12 +214,27 @@ class Case:
 
     kinds: list[Kind]
     seed: int
+    is_broken: bool = False
     cuts: Counter = field(default_factory=Counter)
+
+    @property
+    def kernels(self) -> list[str]:
+        """The kernels of its kinds."""
+        of_device = [kind for kind in self.kinds if kind.is_device]
+        return [name for kind in of_device for name in kind.value.split()]
 
     def pieces(self) -> list[tuple[str, str]]:
         """Return (kind, line) in the order of the text."""
         dice = random.Random(self.seed)
         left = [list(kind.lines) for kind in self.kinds]
+        if self.is_broken:
+            of_device = [
+                lines
+                for kind, lines in zip(self.kinds, left, strict=True)
+                if kind.is_device
+            ]
+            lines = dice.choice(of_device)
+            del lines[dice.randrange(len(lines) - 1)]
         drawn = []
         while any(left):
             at = dice.choice([i for i, lines in enumerate(left) if lines])
@@ -226,38 +258,56 @@ class Case:
             if dice.random() < 0.1:
                 text = text.replace("\n", "\r\n")
             cells[-1] += text + end
-        values = ", ".join(f"double({kind.value})" for kind in self.kinds)
-        return [*cells, f"double values[] = {{{values}}};"]
+        values = ", ".join(
+            f"double({kind.value})" for kind in self.kinds if not kind.is_device
+        )
+        return [*cells, f"double values[] = {{0, {values}}};"]
+
+    def device_text(self) -> str:
+        """Return what of it is of the device, as one text."""
+        of_device = {kind.name for kind in self.kinds if kind.is_device}
+        return "".join(
+            f"{line}\n" for name, line in self.pieces() if name in of_device
+        )
 
     def file(self, name: str) -> str:
         """Return the text as a part of one file, with a function `name`."""
         text = ""
-        for index, (_, line) in enumerate(self.pieces()):
+        for index, (kind, line) in enumerate(self.pieces()):
+            if kind in DEVICE:
+                continue
             if line.startswith("! "):
                 body = line.removeprefix("! ")
                 text += f"int run_{name}_{index} = ([] {{ {body} }}(), 0);\n"
             else:
                 text += f"{line}\n"
-        for kind in self.kinds:
+        prints = ""
+        for number, each in enumerate(self.kinds):
+            if each.is_device:
+                continue
+            show = f"print_{name}_{number}()"
             text += (
-                f'void print_{name}_{id(kind)}() {{ printf("%.17g ", double('
+                f'void {show} {{ printf(" %.17g", double({each.value})); }}\n'
             )
-            text += f"{kind.value})); }}\n"
-        prints = " ".join(f"print_{name}_{id(k)}();" for k in self.kinds)
-        return f'{text}void {name}() {{ {prints} printf("\\n"); }}\n'
+            prints += f"{show}; "
+        return (
+            f'{text}void {name}() {{ printf("0"); {prints} printf("\\n"); }}\n'
+        )
 
     def text(self) -> str:
         """Return the case as Python."""
         runs = "".join(f"session.run({cell!r})\n" for cell in self.cells())
+        links = "".join(f"\nsession.link({name!r})" for name in self.kernels)
         return (
             "import gpuos\nsession = gpuos.Runtime('host').session()\n"
-            f"session.run({INCLUDES!r})\n{runs}print(session['values'])"
+            f"session.run({INCLUDES!r})\n{runs}print(session['values']){links}"
         )
 
 
 def kind_of(dice: random.Random, name: str, number: int) -> Kind:
     """Draw one kind."""
-    lines = declarations(HOST[name].replace("@", dice.choice(OPERATORS)))
+    text = (HOST | DEVICE)[name].replace("@", dice.choice(OPERATORS))
+    lines = declarations(text)
     lines = [re.sub(r"N(?![A-Za-z_])", f"_{number}", line) for line in lines]
     return Kind(name, lines[:-1], lines[-1].removeprefix("= "))
 
@@ -265,11 +315,13 @@ def kind_of(dice: random.Random, name: str, number: int) -> Kind:
 def draw(seed: int, index: int) -> Case:
     """Return the same case for the same seed and index."""
     dice = random.Random(f"{seed}:{index}")
-    names = dice.sample(list(HOST), dice.randint(3, 6))
+    names = dice.sample(list(HOST), dice.randint(2, 5))
+    names += dice.sample(list(DEVICE), dice.randint(1, 3))
+    dice.shuffle(names)
     kinds = [
         kind_of(dice, name, index * 100 + at) for at, name in enumerate(names)
     ]
-    return Case(kinds, dice.randrange(1 << 30))
+    return Case(kinds, dice.randrange(1 << 30), dice.random() < 0.1)
 
 
 def expected(cases: list[Case]) -> list[list[float]]:
@@ -296,28 +348,34 @@ def expected(cases: list[Case]) -> list[list[float]]:
 def finding(rt: gpuos.Runtime, case: Case, wanted: list[float]) -> str | None:
     """Return how the cells differ from the file."""
     session = rt.session()
+    text, kernels = case.device_text(), case.kernels
     try:
         session.run(INCLUDES)
         for cell in case.cells():
             session.run(cell)
         got = session["values"].tolist()
     except (gpuos.Error, RuntimeError) as error:
+        if case.is_broken and device_cells.compiled(text, kernels) is None:
+            return None
         return f"{type(error).__name__}: {error}"
-    if got == wanted:
-        return None
+    names = [kind.name for kind in case.kinds if not kind.is_device]
     wrong = [
-        f"{kind.name}: expected {right}, got {value}"
-        for kind, value, right in zip(case.kinds, got, wanted, strict=True)
+        f"{name}: expected {right}, got {value}"
+        for name, value, right in zip(["", *names], got, wanted, strict=True)
         if value != right
     ]
-    return "; ".join(wrong)
+    of_device = kernels and device_cells.finding(rt, session, text, kernels)
+    return "; ".join(wrong) or of_device or None
 
 
 def shrink(rt: gpuos.Runtime, case: Case) -> Case:
     """Leave out the kinds without which it is wrong as well."""
     for kind in list(case.kinds):
         rest = [each for each in case.kinds if each is not kind]
-        smaller = Case(rest, case.seed)
+        smaller = Case(rest, case.seed, case.is_broken)
+        can_break = any(each.is_device for each in rest)
+        if smaller.is_broken and not can_break:
+            continue
         if rest and finding(rt, smaller, expected([smaller])[0]):
             case = smaller
     return case

@@ -43,6 +43,23 @@ CALLS = [
     "cudaEventElapsedTime(&ms, event, event)",
     "cudaEventDestroy(event)",
     "cudaGetDeviceCount(&n)",
+    "cudaMallocManaged(&p, 4)",
+    "cudaMallocManaged((void**)&p, 4, cudaMemAttachGlobal)",
+    "cudaMallocAsync(&p, 4, stream)",
+    "cudaFreeAsync(p, stream)",
+    "cudaMallocHost(&p, 4)",
+    "cudaHostAlloc(&p, 4, cudaHostAllocMapped)",
+    "cudaHostGetDevicePointer(&p, p, 0)",
+    "cudaFreeHost(p)",
+    "cudaMallocPitch(&p, &pitch, 4, 1)",
+    "cudaMemcpy2D(p, 4, &n, 4, 4, 1, cudaMemcpyHostToDevice)",
+    "cudaMemset2D(p, 4, 0, 4, 1)",
+    "cudaMemPrefetchAsync(p, 4, 0, stream)",
+    "cudaMemAdvise(p, 4, 1, 0)",
+    "cudaMemGetInfo(&pitch, &pitch)",
+    "cudaGetDeviceProperties(&properties, 0)",
+    "cudaDeviceGetAttribute(&n, cudaDevAttrWarpSize, 0)",
+    "cudaDeviceReset()",
 ]
 
 
@@ -50,7 +67,8 @@ def test_without_a_device_cuda_says_so(session):
     session.run(
         "#include <cuda_runtime.h>\n__constant__ int coefficients[4];"
         "int n = 1; int* p = nullptr; float ms; cudaStream_t stream;"
-        f"cudaEvent_t event; int codes[] = {{{', '.join(CALLS)}}};"
+        "cudaEvent_t event; size_t pitch; cudaDeviceProp properties;"
+        f"int codes[] = {{{', '.join(CALLS)}}};"
     )
     assert session["codes"].tolist() == [100] * len(CALLS)
     session.run(
@@ -104,9 +122,8 @@ def test_macros_of_the_options_are_those_of_host_code_too(host):
 
 def test_what_a_session_has_not_of_cuda_is_refused(session):
     for text, why in [
-        ("int* p; cudaMallocManaged(&p, 4);", "host must not touch"),
-        ("cudaMallocPitch(nullptr);", "a session has no CUDA runtime"),
-        ("cudaTextureObject_t t;", "events and streams"),
+        ("cudaMalloc3D(nullptr);", "a session has no CUDA runtime"),
+        ("cudaTextureObject_t t;", "cudaMallocPitch"),
     ]:
         with pytest.raises(gpuos.CompileError, match=why):
             session.run(text)

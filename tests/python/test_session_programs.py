@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+import session_programs
+import session_programs_last
+import session_programs_more
+from deadlines import WAIT_S
 from session_support import make_session
 
-# A program, its kernels, and what main() returns without a device.
-PROGRAMS = {
+import gpuos
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROGRAMS: session_programs.Programs = {
+    **session_programs.PROGRAMS,
+    **session_programs_more.PROGRAMS,
+    **session_programs_last.PROGRAMS,
     "vectors and events": (
         r"""
 #include <stdio.h>
@@ -39,6 +52,7 @@ int main(void) {
 }
 """,
         ["add"],
+        3,
         3,
     ),
     "tiles and bodies": (
@@ -75,17 +89,25 @@ int main() {
 """,
         ["transpose", "step", "scale<float>"],
         5,
+        0,
     ),
 }
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_a_cell(host, name, end):
-    text, kernels, code = PROGRAMS[name]
-    session = make_session(host)
-    session.run(text.replace("\n", end))
-    session.run("int code = main();")
-    assert session["code"] == code
+@pytest.fixture(scope="module")
+def session(backend: str) -> Iterator[gpuos.Session]:
+    with gpuos.Runtime(backend=backend, watchdog_s=WAIT_S) as rt:
+        yield make_session(rt)
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)), ids=list(PROGRAMS))
+def test_a_program_is_a_cell(session, backend, number):
+    text, kernels, *codes = list(PROGRAMS.values())[number]
+    while session.undo():  # whatever the program before it has left
+        pass
+    session.run(text.replace("\n", "\r\n") if number % 2 else text)
+    arguments = "0, nullptr" if "int argc" in text else ""
+    session.run(f"int code = main({arguments});")
+    assert session["code"] == codes[backend == "cuda"]
     for kernel in kernels:
         assert session.link(kernel).startswith(b"\x7fELF")

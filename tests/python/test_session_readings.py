@@ -239,6 +239,51 @@ DEVICE = {
             " *x = l[int(*x)] + s[threadIdx.x] + c[1] + one + field[1][1]; }"
         ),
     ],
+    "spellings": [
+        (
+            "struct P { int x; };\n"
+            "__device__ int f(const int, float const*, unsigned, int[], float (*)[4],"
+            " struct P, long int, char const* const);"
+        ),
+        (
+            "__global__ void k(int*, const P);\n__global__ void k(int* x, P p) {"
+            " float m[2][4]; *x = f(1, nullptr, 2, x, m, p, 3, nullptr); }"
+        ),
+        (
+            "__device__ int f(int a, const float* b, unsigned int c, int* d,"
+            " float m[2][4], const P p, long e, const char* g) { return a; }"
+        ),
+    ],
+    "specialisations": [
+        (
+            "template <class T> struct S { static int f() { return 1; } };\n"
+            "template <class T> __device__ int g(T) { return 2; }"
+        ),
+        (
+            "template <> int S<char>::f() { return 3; }\n"
+            "template <> __device__ int g<char>(char) { return 4; }"
+        ),
+        "__device__ int h(S<char>) { return g('a'); }",
+        "__global__ void k(int* x, S<char> s) { *x = h(s) + g('b'); }",
+    ],
+    "members of the host": [
+        (
+            "#include <string>\nstruct A { int x; A() : x{1} {}\n"
+            "explicit A(int a) noexcept : x(a) { x += 1; } std::string s() const;\n"
+            "bool operator<(const A& o) const { return x < o.x; }\n"
+            "friend bool operator==(const A& a, const A& b) { return a.x == b.x; }\n"
+            "template <class T> T as() const { return T(x); }\n"
+            "static int count; auto twice() const -> int { return 2 * x; }\n"
+            "struct In { int y = 2; In() {} } in; int (*p)(int) = nullptr;\n"
+            "__device__ int g() const { return x + in.y; } };"
+        ),
+        (
+            "int A::count = 3;\n"
+            "std::string A::s() const { return std::to_string(x); }\nA a(7);"
+        ),
+        "struct B { A a; B(A b) : a(b) {} };\nB b(a); std::string text = b.a.s();",
+        "__global__ void k(int* x, B b) { *x = b.a.g() + sizeof(B); }",
+    ],
     "comment": [
         (
             "#define LIMIT 3 // for src/*.cu\n__device__ int n = 1;\n/* a */\n"
@@ -255,12 +300,24 @@ DEVICE = {
 
 @pytest.mark.parametrize("name", DEVICE)
 @pytest.mark.parametrize("is_whole", [False, True])
-def test_device_code_is_not_lost_either(host, name, is_whole):
+def test_device_code_is_not_lost_either(host, capfd, name, is_whole):
     session = make_session(host)
     cells = DEVICE[name]
     for cell in ["\n".join(cells)] if is_whole else cells:
         session.run(cell)
     assert session.link("k")
+    assert capfd.readouterr().err == ""  # the linker finds nothing twice
+
+
+def test_a_member_of_the_host_is_no_function_of_the_device(host):
+    session = make_session(host)
+    session.run(
+        "struct A { int x; int f() const { return x; } };\nint n = A{3}.f();"
+    )
+    session.run("__global__ void k(int* x, A a) { *x = a.f(); }")
+    assert session["n"] == 3
+    with pytest.raises(gpuos.Error, match="A::f"):
+        session.link("k")
 
 
 def test_what_is_lost_is_an_error(host):

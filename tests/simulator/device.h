@@ -35,6 +35,8 @@ class Device final : public Simulator {
   std::vector<KernelLaunch> kernels() const override;
   void note_kernel(KernelLaunch launch);
   ModuleCounts modules() const override;
+  int held() const override { return held_.load(); }
+  void note_held(int more) { held_.fetch_add(more); }
   std::vector<std::string> faults() const override;
   void capture(const void* stream, bool begins);
   bool captures(const void* stream) const;
@@ -86,6 +88,7 @@ class Device final : public Simulator {
   std::atomic<bool> holds_{false};
   std::atomic<bool> holds_events_{false};
   std::atomic<bool> mixes_{false};
+  std::atomic<int> held_{0};
   std::vector<KernelLaunch> kernels_;  // under mutex_
   std::set<const void*> captured_;     // streams; under mutex_
   std::uint64_t spoilt_captures_ = 0;  // under mutex_

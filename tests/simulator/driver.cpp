@@ -28,7 +28,13 @@ void* allocate(std::size_t bytes) {
   const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* data = std::aligned_alloc(kAlignment, whole);
   if (data != nullptr) std::memset(data, 0, whole);
+  Device::instance().note_held(1);
   return data;
+}
+
+void release(void* data) {
+  Device::instance().note_held(-1);
+  std::free(data);
 }
 
 template <typename T>
@@ -222,10 +228,12 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int) {
+  Device::instance().note_held(1);
   return create(stream);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
+  Device::instance().note_held(1);
   return create(stream);
 }
 
@@ -259,7 +267,20 @@ CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr to, std::uint64_t value,
   return CUDA_SUCCESS;
 }
 
-CUresult cuEventCreate(CUevent* event, unsigned int) { return create(event); }
+CUresult cuEventCreate(CUevent* event, unsigned int) {
+  Device::instance().note_held(1);
+  return create(event);
+}
+
+CUresult cuStreamDestroy_v2(CUstream) {
+  Device::instance().note_held(-1);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(CUevent) {
+  Device::instance().note_held(-1);
+  return CUDA_SUCCESS;
+}
 
 CUresult cuEventRecord(CUevent, CUstream stream) {
   const bool is_legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
@@ -280,8 +301,13 @@ CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
   const std::lock_guard lock(driver_mutex());
   Device::instance().synchronize();
-  std::free(pointer_to<void>(pointer));
+  release(pointer_to<void>(pointer));
   return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes,
+                           unsigned int) {
+  return cuMemAlloc_v2(pointer, bytes);
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr* pointer, std::size_t bytes, CUstream) {
@@ -291,7 +317,7 @@ CUresult cuMemAllocAsync(CUdeviceptr* pointer, std::size_t bytes, CUstream) {
 
 CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream) {
   const std::lock_guard lock(driver_mutex());
-  std::free(pointer_to<void>(pointer));
+  release(pointer_to<void>(pointer));
   return CUDA_SUCCESS;
 }
 
@@ -308,7 +334,7 @@ CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int) {
 CUresult cuMemFreeHost(void* pointer) {
   const std::lock_guard lock(driver_mutex());
   Device::instance().synchronize();
-  std::free(pointer);
+  release(pointer);
   return CUDA_SUCCESS;
 }
 

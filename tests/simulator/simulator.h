@@ -61,6 +61,8 @@ class Simulator {
   /// Since the counts were reset.
   virtual std::vector<KernelLaunch> kernels() const = 0;
   virtual ModuleCounts modules() const = 0;
+  /// Pieces of memory, streams and events that nobody has given back.
+  virtual int held() const = 0;
   /// What a driver would answer with an error or a crash: unloading what is not
   /// loaded or is in a graph, launching what is unloaded.
   virtual std::vector<std::string> faults() const = 0;

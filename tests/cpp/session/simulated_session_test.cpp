@@ -22,6 +22,8 @@ constexpr const char* kKernels =
     "__global__ void k(int* x, float by) {}\n"
     "template <typename T, int N> __global__ void t(T x) {}\n"
     "__global__ void one(int* x, float by) {}\n"
+    "__global__ void only(int* __restrict__ x, const int (*__restrict__)[2]) "
+    "{}\n"
     "namespace m { __global__ void k() {} }\n"
     "__global__ void first(); __global__ void second();\n"
     "void both() { first<<<1, 1>>>(); second<<<2, 1>>>(); }\n"
@@ -55,6 +57,8 @@ class SimulatedSession : public testing::Test {
   }
 
   Session& session() { return *session_; }
+  sim::Simulator& simulator() { return *simulator_; }
+  void end_session() { session_.reset(); }
   /// What `text` launches, each as "k 1 32 (...)".
   std::vector<sim::KernelLaunch> launched(const std::string& text) {
     simulator_->reset_counts();
@@ -101,7 +105,7 @@ TEST_F(SimulatedSession, HostCodeLaunchesAsTheSessionDoes) {
   session().bind("count", 5);
   for (const char* launch :
        {"m::k<<<1, 2>>>();", "one<<<count, 64>>>(table, 7);", "both();",
-        "t<int, 3><<<1, 1>>>(4);", "one<<<dim3(2), dim3(3)>>>(&table, 5);"}) {
+        "t<int, 3><<<1, 1>>>(4);", "only<<<1, 1>>>(p, nullptr);", "one<<<dim3(2), dim3(3)>>>(&table, 5);"}) {
     const auto plain = launched(launch);
     const auto in_host = launched("if (n == 3) { " + std::string(launch) + "}");
     ASSERT_EQ(plain.size(), in_host.size()) << launch;
@@ -182,6 +186,43 @@ TEST_F(SimulatedSession, StreamsAndEventsAreTheDrivers) {
   EXPECT_EQ(value<int>("again"), 400);
   EXPECT_EQ(value<int>("peeked"), 400);
   EXPECT_EQ(value<int>("last"), 400);
+}
+
+TEST_F(SimulatedSession, EachKindOfMemoryIsTheDevices) {
+  session().run(
+      "int from[2][2] = {{1, 2}, {3, 4}}, to[2] = {}; size_t pitch = 0, all;\n"
+      "int *managed, *pinned, *rows; cudaDeviceProp its; size_t unused;\n"
+      "int errors = cudaMallocManaged(&managed, 8) +\n"
+      "  cudaMallocHost(&pinned, 8) + cudaMallocPitch(&rows, &pitch, 8, 2) +\n"
+      "  cudaMemcpy2D(rows, pitch, from, 8, 8, 2, cudaMemcpyHostToDevice) +\n"
+      "  cudaMemcpy2D(to, 4, rows, pitch, 4, 2, cudaMemcpyDeviceToHost) +\n"
+      "  cudaMemset2D(rows, pitch, 0, 8, 2) + cudaMemGetInfo(&unused, &all) +\n"
+      "  cudaGetDeviceProperties(&its, 0) + cudaFree(managed) +\n"
+      "  cudaFreeHost(pinned) + cudaFree(rows);\n"
+      "int processors = its.multiProcessorCount, major = its.major;\n"
+      "int narrow = cudaMemcpy2D(to, 4, from, 8, 8, 1, cudaMemcpyDefault);");
+  EXPECT_EQ(value<int>("errors"), 0);
+  EXPECT_EQ((value<std::array<int, 2>>("to")), (std::array<int, 2>{1, 3}));
+  EXPECT_EQ(value<std::size_t>("pitch"), 512u);
+  EXPECT_EQ(value<int>("processors"), 132);
+  EXPECT_EQ(value<int>("major"), 9);
+  EXPECT_EQ(value<int>("narrow"), 1);
+}
+
+TEST_F(SimulatedSession, WhatCellsLeaveIsFreedAtTheEnd) {
+  const std::string leave =
+      "for (int i = 0; i < 3; ++i) { int *a, *b, *c; cudaStream_t s;"
+      " cudaEvent_t e; cudaMalloc(&a, 4); cudaMallocManaged(&b, 4);"
+      " cudaMallocHost(&c, 4); cudaStreamCreate(&s); cudaEventCreate(&e); }";
+  const auto before = simulator().held();
+  session().run(leave);
+  EXPECT_NE(simulator().held(), before);
+  session().run("int reset = cudaDeviceReset();");
+  EXPECT_EQ(value<int>("reset"), 0);
+  EXPECT_EQ(simulator().held(), before);
+  session().run(leave);
+  end_session();
+  EXPECT_EQ(simulator().held(), before);
 }
 
 TEST_F(SimulatedSession, AnErrorIsTheLastUntilItIsAskedFor) {
