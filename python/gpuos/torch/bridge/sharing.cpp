@@ -120,7 +120,7 @@ bool has_weak_references(PyObject* object) {
   if (offset <= 0) return false;
   PyObject* list = nullptr;
   std::memcpy(&list, reinterpret_cast<const char*>(object) + offset,
-              sizeof(list));
+              sizeof(PyObject*));
   return list != nullptr;
 }
 
