@@ -105,7 +105,8 @@ TEST_F(SimulatedSession, HostCodeLaunchesAsTheSessionDoes) {
   session().bind("count", 5);
   for (const char* launch :
        {"m::k<<<1, 2>>>();", "one<<<count, 64>>>(table, 7);", "both();",
-        "t<int, 3><<<1, 1>>>(4);", "only<<<1, 1>>>(p, nullptr);", "one<<<dim3(2), dim3(3)>>>(&table, 5);"}) {
+        "t<int, 3><<<1, 1>>>(4);", "only<<<1, 1>>>(p, nullptr);",
+        "one<<<dim3(2), dim3(3)>>>(&table, 5);"}) {
     const auto plain = launched(launch);
     const auto in_host = launched("if (n == 3) { " + std::string(launch) + "}");
     ASSERT_EQ(plain.size(), in_host.size()) << launch;
