@@ -59,7 +59,7 @@ class CellCompiler {
   const std::vector<std::string> flags_;
   std::string prelude_key_;
   std::shared_ptr<Prelude> prelude_;
-  std::string macros_key_;  // what macros_ are of
+  std::string macros_key_;  // the source that has macros_
   std::string macros_;
 };
 

@@ -29,6 +29,8 @@ inline constexpr std::size_t kMaxPassArguments = 25;
 /// Of one pass, scalars too: an instruction names them in a byte.
 inline constexpr std::size_t kMaxConstants = 255;
 
+/// Inputs and different views of them. A call has a pointer for each on its
+/// stack.
 inline constexpr std::size_t kMaxInputs = 256;
 
 inline constexpr std::int8_t kNoDim = -1;

@@ -94,7 +94,7 @@ struct Made {
   const char* type;  // __PRETTY_FUNCTION__ of a template with that type
 };
 
-/// What the driver has for streams, events and the device.
+/// Names a call of the driver for a stream, an event or the device.
 enum class DriverCall : int {
   MakeStream,
   EndStream,
@@ -113,7 +113,7 @@ enum class DriverCall : int {
   Reset         // frees what is left of memory, streams and events
 };
 
-/// Where memory is.
+/// Says where memory lies.
 enum class MemoryPlace : int { OnDevice, Managed, Pinned };
 
 /// The session, as its cells call it.
@@ -273,7 +273,7 @@ T& at(T& (*)(), unsigned long long address) {
 
 }  // namespace gpuos_host
 
-// Memory of each kind; a kind's flags are its default ones.
+// Each function takes memory from one place, and ignores its flags.
 #define GPUOS_ALLOCATE(name, kind, ...)                                        \
   static inline cudaError_t name(                                              \
       void** pointer, std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) {          \

@@ -253,7 +253,7 @@ class Classifier {
       Item item = function(ItemKind::Header);
       item.header = item.text;
       item.is_shared = !is_kernel && (!is_device || has("__host__", end));
-      // Each object has one of its own.
+      // Each object file has a specialisation of its own.
       if (is_specialisation() && !has_any({"inline", "static", "constexpr",
                                            "__forceinline__", "__inline__"},
                                           end))

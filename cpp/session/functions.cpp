@@ -60,7 +60,7 @@ bool is_group(const TokenList& tokens, std::size_t i) {
          behind_marks(tokens, i + 1) > i + 1;
 }
 
-// The first "(*", "[" or other bracket of a declarator; `end` if it has none.
+// Returns the first "(*" or "[" of a declarator, or `end` if it has none.
 std::size_t find_bracket(const TokenList& tokens, TokenRange range,
                          std::string_view bracket) {
   for (std::size_t i = range.begin; i < range.end;) {
@@ -93,7 +93,7 @@ ParameterPlace place_of(const TokenList& tokens, TokenRange range) {
   return {is_named ? end - 1 : end, is_named};
 }
 
-// Words without which a type is the same.
+// Whether a type is the same without this word.
 bool is_idle(const TokenList& tokens, std::size_t i) {
   constexpr auto kIdle =
       std::to_array<std::string_view>({"__restrict__", "__restrict", "struct",
@@ -104,7 +104,7 @@ bool is_idle(const TokenList& tokens, std::size_t i) {
 
 using Words = std::vector<std::string>;
 
-// "const" before what it belongs to, and one spelling of each integer.
+// Returns "const" before what it belongs to, and integers in one spelling.
 Words plain_base(Words words) {
   const auto take = [&](const char* word) {
     return std::erase(words, word) > 0;
@@ -122,7 +122,7 @@ Words plain_base(Words words) {
   return words;
 }
 
-// One text for all that C++ takes for one type of a parameter.
+// Returns one text for all spellings of a parameter's type.
 std::string type_of(const TokenList& tokens, TokenRange range) {
   const ParameterPlace place = place_of(tokens, range);
   const std::size_t group = find_bracket(tokens, range, "(");
@@ -143,7 +143,7 @@ std::string type_of(const TokenList& tokens, TokenRange range) {
     end = tokens.behind(end);  // the first extent does not count
     tail = end < range.end ? " ( * )" : " *";
   } else if (group == range.end) {
-    // That a function's own copy is const nobody else sees.
+    // Callers do not see whether a function's own copy is const.
     while (!marks.empty() &&
            (marks.back() == "const" || marks.back() == "volatile"))
       marks.pop_back();

@@ -27,7 +27,8 @@ class HostMemory {
   /// Calls the driver for a stream, an event or the device.
   cudaError_t order(gpuos_host::DriverCall what, void* first, void* second,
                     void* made);
-  /// Frees what host code has left, unless a stream of its still works.
+  /// Frees what host code has left. It frees nothing while one of its streams
+  /// still works.
   cudaError_t reset();
   void note_error(int code) { last_ = static_cast<cudaError_t>(code); }
 

@@ -22,7 +22,8 @@ std::string questions_about(const std::set<std::string>& names) {
                    " = ", name, ";\n");
     ++index;
   }
-  // The compiler gives up there, before it makes what headers ask for.
+  // A template without an end is a fatal error: the compiler stops there,
+  // before it makes the instances that headers ask for.
   return concat(text, "#line 1 \"", kEnd,
                 "\"\ntemplate <int gpuos_n> struct gpuos_deep : "
                 "gpuos_deep<gpuos_n + 1> {};\n"

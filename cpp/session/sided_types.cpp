@@ -15,7 +15,7 @@ class TypeWriter {
   TypeWriter(const TokenList& tokens, std::string& text, bool is_for_host)
       : tokens_(tokens), text_(text), is_for_host_(is_for_host) {}
 
-  // The last member first: places before it stay.
+  // The last member comes first, so that places before it stay valid.
   void write(std::size_t body) {
     std::vector<Shape> members;
     const std::size_t close = tokens_.behind(body) - 1;
@@ -67,7 +67,7 @@ class TypeWriter {
           return has(member, word, end);
         }))
       return;
-    // Nobody on the device could give it what it takes.
+    // Its parameters have types that the device does not have.
     if (!is_for_host_ &&
         (has(member, "friend", end) ||
          has(member, "std", tokens_.behind(member.parameters))))
@@ -94,14 +94,14 @@ class TypeWriter {
     if (is_static && !is_for_host_) blank(member.begin, member.end);
   }
 
-  // The ':' or '{' behind what a declaration has too.
+  // Returns where a definition goes on after its declaration: ':' or '{'.
   std::size_t end_of_head(const Shape& member) const {
     std::size_t i = tokens_.behind(member.parameters);
     while (i < member.body && !tokens_.is(i, ":")) ++i;
     return i;
   }
 
-  // Lines stay.
+  // Newlines stay, so that lines keep their numbers.
   void blank(std::size_t begin, std::size_t end) {
     const Token& last = tokens_[end - 1];
     const std::size_t behind = last.offset + last.text.size();
@@ -115,7 +115,7 @@ class TypeWriter {
   const bool is_for_host_;
 };
 
-// `text`: of the item, which has been changed where it returns true.
+// Puts the written type into `text` and returns true, if `item` is one.
 bool write_type(const Item& item, bool is_for_host, std::string& text) {
   if (item.kind != ItemKind::Header || !item.is_shared ||
       !item.key.starts_with("t:") || item.text.find('(') == item.text.npos)

@@ -4,11 +4,13 @@
 
 namespace gpuos::session {
 
-/// A type as the device's compiler may take it: member functions of the host
-/// alone are only declared there, so that nothing but their use is an error.
+/// Returns a type as the device's compiler may take it: member functions of the
+/// host alone are only declared there, so that nothing but their use is an
+/// error.
 Item type_for_device(const Item& item);
 
-/// The same the other way round.
+/// Returns a type as the host's compiler may take it: member functions of the
+/// device alone are only declared there.
 Item type_for_host(const Item& item);
 
 }  // namespace gpuos::session

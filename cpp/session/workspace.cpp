@@ -248,7 +248,7 @@ void Workspace::take(const Item& item, Attempt& attempt, CellReport& report) {
     report.host_cell.items.push_back(launches_stub(item));
   } else if (is_kernel(item)) {
     Item stub = kernel_stub(item);
-    // The first one of a cell has the default arguments.
+    // The first declaration in a cell has the default arguments.
     const std::string key =
         concat(stub.text.starts_with("template") ? "stub template " : "stub ",
                stub.key);

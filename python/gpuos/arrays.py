@@ -251,7 +251,7 @@ def call_ufunc(
 
 
 def _one_out(name: str, out: Any) -> Any:
-    """Return an array, several or None as `out`; NumPy may hand a tuple."""
+    """Return `out`, or the array in a tuple of one, as NumPy hands it."""
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
     if not (out is None or isinstance(out, tuple) or hasattr(out, "dtype")):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import gpuos
 
-# As in cells.py; the last line names the kernels.
+# The format is that of cells.py. The last line names the kernels.
 DEVICE = {
     "device operator": r"""
 struct OVN { float x; __device__ OVN operator-() const; };

@@ -359,7 +359,7 @@ def test_whatever_takes_an_out_checks_it(rt):
     assert compared >= 35
 
 
-# What is taken or refused as NumPy does it, of small arrays `a`.
+# Each call takes or refuses a number as NumPy does. `a` is a small array.
 AS_NUMPY = {
     "assign int64 out of range": ("i1", lambda a: put(a, np.int64(300))),
     "assign uint64 out of range": ("i8", lambda a: put(a, np.uint64(2**63))),

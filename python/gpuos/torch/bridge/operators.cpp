@@ -75,7 +75,7 @@ bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
       writes_in_silence(name))
     return false;
   if (asks_for_sizes_alone(name)) return true;
-  // torch.tensor() ends with it.
+  // torch.tensor() ends with detach_(), which changes no element.
   const bool writes_no_memory = name == "aten::detach_";
   bool are_apart = true;
   for (std::size_t i = 0; i < values.size() && are_apart; ++i) {

@@ -55,8 +55,9 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
       if (type == at::kBool) return std::nullopt;
       return RowTypes{opmath_of(type), type};
     case Recipe::Prod:
-      // There each product of the elements is rounded.
-      if (is_half(type) && tensor.is_cpu() && !is_by_name) return std::nullopt;
+      // PyTorch's CPU kernels round each product of elements to a half type.
+      if (is_half(wanted.value_or(type)) && tensor.is_cpu() && !is_by_name)
+        return std::nullopt;
       [[fallthrough]];
     case Recipe::Sum: {
       const auto result =
