@@ -262,6 +262,7 @@ std::unique_ptr<Array> Borrow::with_view(const TensorView& view) const {
     array_->exported_ = std::make_shared<bool>(false);
   part->exported_ = array_->exported_;
   part->is_element_ = array_->is_element_;
+  part->is_number_ = array_->is_number_ && view.dims == 0;
   return part;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "array.h"
+#include "fused_numbers.h"
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "value_object.h"
@@ -13,14 +14,6 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
-
-// The kind of a number of Python; Float32 if it is none.
-DType dtype_of_number(PyObject* object) noexcept {
-  if (PyFloat_CheckExact(object)) return DType::Float64;
-  if (PyLong_CheckExact(object)) return DType::Int64;
-  if (PyBool_Check(object)) return DType::Bool;
-  return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
-}
 
 // A tuple decides what the function does, unless there are arrays in it.
 bool has_array(PyObject* tuple) {
@@ -37,11 +30,6 @@ bool has_array(PyObject* tuple) {
     if (!is_plain && py::hasattr(py::type::of(item), "__dlpack__")) return true;
   }
   return false;
-}
-
-Scalar scalar_from(PyObject* number) {
-  if (PyBool_Check(number)) return number == Py_True;
-  return number_of(number);
 }
 
 }  // namespace
@@ -120,6 +108,14 @@ void FusedCall::read(Arguments& arguments) {
   }
 }
 
+void FusedCall::add_scalars(std::span<const Scalar> more) {
+  all_scalars_.clear();
+  if (more.empty()) return;
+  const auto own = scalars_.view();
+  all_scalars_.assign(own.begin(), own.end());
+  all_scalars_.insert(all_scalars_.end(), more.begin(), more.end());
+}
+
 bool FusedCall::read_forms(const RuntimeObject& runtime) {
   if (out != nullptr || stream != Py_None) return false;
   for (const Item& item : items()) {
@@ -142,10 +138,11 @@ bool FusedCall::read_forms(const RuntimeObject& runtime) {
 }
 
 bool FusedCall::read_number(PyObject* object) {
-  const DType dtype = dtype_of_number(object);
+  const DType dtype = kind_of_number(object);
   if (dtype == DType::Float32) return false;
   key_.add({.kind = ArgumentKind::Number, .dtype = dtype});
   scalars_.add([&] { return scalar_from(object); });
+  numbers_.add([&] { return object; });
   return true;
 }
 
@@ -153,6 +150,7 @@ bool FusedCall::read_scalar(PyObject* object) {
   if (!is_numpy_scalar(object)) return false;
   key_.add({.kind = ArgumentKind::Scalar, .dtype = dtype_of_scalar(object)});
   scalars_.add([&] { return number_of(object); });
+  numbers_.add([&] { return object; });
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "arguments.h"
 #include "few.h"
@@ -45,7 +46,14 @@ class FusedCall {
 
   const CallKey& key() const noexcept { return key_; }
   std::span<const TensorView> inputs() const noexcept { return inputs_.view(); }
-  std::span<const Scalar> scalars() const noexcept { return scalars_.view(); }
+  /// Those of the arguments, then those that add_scalars() added last.
+  std::span<const Scalar> scalars() const noexcept {
+    return all_scalars_.empty() ? scalars_.view() : all_scalars_;
+  }
+  std::span<PyObject* const> numbers() const noexcept {
+    return numbers_.view();
+  }
+  void add_scalars(std::span<const Scalar> more);
 
   PyObject* out = nullptr;
   PyObject* stream = Py_None;
@@ -75,6 +83,8 @@ class FusedCall {
   Few<TensorView, kMaxItems> inputs_;
   Few<PyObject*, kMaxItems> arrays_;
   Few<Scalar, kMaxItems> scalars_;
+  Few<PyObject*, kMaxItems> numbers_;  // of which the scalars are
+  std::vector<Scalar> all_scalars_;
 };
 
 }  // namespace gpuos::python

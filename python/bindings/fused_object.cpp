@@ -86,7 +86,7 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
                     call.keywords);
 }
 
-Traced* Fused::find(const FusedCall& call) const {
+Traced* Fused::find(FusedCall& call) const {
   if (last_ != nullptr && last_->serves(call)) return last_;
   const auto found = by_hash_.find(call.key().hash());
   Traced* at = found == by_hash_.end() ? nullptr : found->second;
@@ -105,7 +105,14 @@ auto Fused::explained(const FusedCall& call, Body body) const {
   }
 }
 
-Traced& Fused::find_or_trace(const FusedCall& call) {
+void Fused::check_answers(const Traced& traced, FusedCall& call) const {
+  if (traced.has_asked && !traced.answers_the_same(call))
+    throw InvalidArgument(name_ +
+                          ": expected functions of numbers that give the same "
+                          "kind of number each time, got one that does not");
+}
+
+Traced& Fused::find_or_trace(FusedCall& call) {
   if (Traced* known = find(call)) return use(*known);
   const std::uint64_t version = *version_;
   std::vector<Part> parts;
@@ -116,6 +123,29 @@ Traced& Fused::find_or_trace(const FusedCall& call) {
   if (version != *version_) return find_or_trace(call);
   if (Traced* known = find(call)) return use(*known);
   Traced& traced = *made;
+  check_answers(traced, call);
+  add(std::move(made), parts);
+  warn_of_many(traced);
+  return traced;
+}
+
+Traced& Fused::find_or_trace_values(FusedCall& call) {
+  call.add_scalars({});
+  const auto found = by_hash_.find(call.key().hash());
+  Traced* known = found == by_hash_.end() ? nullptr : found->second;
+  while (known != nullptr && !(known->is_of_values && known->serves(call)))
+    known = known->next;
+  if (known != nullptr) return *known;
+  AskedScalars all;
+  for (std::uint32_t i = 0; i < call.numbers().size(); ++i) all.insert(i);
+  const std::uint64_t version = *version_;
+  std::vector<Part> parts;
+  std::unique_ptr<Traced> made =
+      trace(KnownKey(call.key()), call, function_, parts, false, all);
+  if (version != *version_) return find_or_trace_values(call);
+  made->is_of_values = true;
+  Traced& traced = *made;
+  check_answers(traced, call);
   add(std::move(made), parts);
   warn_of_many(traced);
   return traced;
@@ -176,8 +206,14 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   Arguments arguments(*runtime);
   call.read(arguments);
   Traced& traced = find_or_trace(call);
-  return explained(call,
-                   [&] { return submit(traced, call, arguments, *runtime); });
+  return explained(call, [&] {
+    try {
+      return submit(traced, call, arguments, *runtime);
+    } catch (const OutOfRange&) {
+      if (traced.is_of_values) throw;
+    }
+    return submit(find_or_trace_values(call), call, arguments, *runtime);
+  });
 }
 
 py::object Fused::defer(PyObject* const* args, std::size_t count,

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "fused_call.h"
+#include "fused_numbers.h"
 #include "gpuos/program.h"
 #include "pybind_objects.h"
 
@@ -17,9 +17,6 @@ namespace gpuos::python {
 
 /// The values of a dict, or of None, as they are now.
 pybind11::list values_of(const pybind11::object& dict);
-
-/// The scalars of a call, by number, that a function asked for.
-using AskedScalars = std::set<std::uint32_t>;
 
 /// What a function may ask of a call that it is traced for.
 struct ExampleCall {
@@ -36,18 +33,21 @@ struct Traced {
       : key(std::move(key)), example(std::move(example)) {}
 
   /// Whether this is what the function does in that call too.
-  bool serves(const FusedCall& call) const {
+  /// Then `call` has the scalars of the program.
+  bool serves(FusedCall& call) const {
     return key.matches(call.key()) && (!has_asked || answers_the_same(call));
   }
-  bool answers_the_same(const FusedCall& call) const;
+  bool answers_the_same(FusedCall& call) const;
 
   KnownKey key;
   /// What it was traced for. What the function asked of that call decides, so
   /// that it serves only those that answer the same.
   ExampleCall example;
-  bool has_asked = false;  // anything at all
+  bool has_asked = false;  // anything at all, or computed of numbers
   bool has_asked_shapes = false;
+  bool is_of_values = false;  // of find_or_trace_values()
   AskedScalars asked_scalars{};
+  std::vector<NumberCall> number_calls;  // what Python computes for each call
   Program program;
   Value made;  // its first output, of its builder
   /// Makes what the function returned out of a list of arrays; None if it
@@ -127,8 +127,14 @@ class Fused {
   };
   using AllTraced = std::vector<std::unique_ptr<Traced>>;
 
-  Traced& find_or_trace(const FusedCall& call);
-  Traced* find(const FusedCall& call) const;
+  Traced& find_or_trace(FusedCall& call);
+  /// The same for a number that does not fit its operand's dtype: the value
+  /// decides what is computed, as it does of one in the function.
+  Traced& find_or_trace_values(FusedCall& call);
+  Traced* find(FusedCall& call) const;
+  /// Gives `call` the scalars of a program that was made for it. Throws:
+  /// InvalidArgument.
+  void check_answers(const Traced& traced, FusedCall& call) const;
   Traced& use(Traced& traced);
   void add(std::unique_ptr<Traced> made, std::span<const Part> parts);
   void forget_oldest();
@@ -139,7 +145,8 @@ class Fused {
   std::unique_ptr<Traced> trace(const KnownKey& key, const ExampleCall& example,
                                 const pybind11::object& function,
                                 std::vector<Part>& parts,
-                                bool is_strict = false) const;
+                                bool is_strict = false,
+                                AskedScalars asked = {}) const;
   std::unique_ptr<Traced> trace_once(ProgramBuilder& builder,
                                      const KnownKey& key,
                                      const ExampleCall& example,

@@ -25,17 +25,23 @@ class Stand {
  public:
   Stand(ProgramBuilder& builder, const KnownKey& key,
         const ExampleCall& example, const AskedScalars& asked)
-      : builder_(builder), example_(example), asked_(asked) {
+      : numbers(builder, example.numbers, asked) {
     std::size_t object = 0;
+    std::size_t scalar = 0;
     py::list all;
     const auto& words = key.words;
     for (std::size_t i = 0; i < words.size(); ++i) {
       const bool is_named = words[i].kind == ArgumentKind::Keyword;
       const py::object name = is_named ? key.objects[object++] : py::object();
       if (is_named) ++i;
-      const py::object value = words[i].kind == ArgumentKind::Static
-                                   ? key.objects[object++]
-                                   : value_for(words[i]);
+      const ArgumentWord& word = words[i];
+      py::object value;
+      if (word.kind == ArgumentKind::Static)
+        value = key.objects[object++];
+      else if (word.kind == ArgumentKind::Array)
+        value = make_value(builder.input(word.dtype, word.rank));
+      else
+        value = numbers.next(word, example.scalars[scalar++]);
       if (is_named)
         keywords[name] = value;
       else
@@ -44,39 +50,10 @@ class Stand {
     args = py::tuple(all);
   }
 
+  TracedNumbers numbers;
   py::tuple args;
   py::dict keywords;
-
- private:
-  py::object value_for(const ArgumentWord& word) {
-    if (word.kind == ArgumentKind::Array)
-      return make_value(builder_.input(word.dtype, word.rank));
-    const std::uint32_t number = scalars_++;
-    const Value value = scalar(word, example_.scalars[number]);
-    return asked_.contains(number) ? example_.numbers[number]
-                                   : make_value(value);
-  }
-  Value scalar(const ArgumentWord& word, const Scalar& number) {
-    // A bool gives way to every dtype, as an array of bools does.
-    const bool is_weak =
-        word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
-    return is_weak ? builder_.number(number) : builder_.scalar(word.dtype);
-  }
-
-  ProgramBuilder& builder_;
-  const ExampleCall& example_;
-  const AskedScalars& asked_;
-  std::uint32_t scalars_ = 0;
 };
-
-bool is_same(const Scalar& a, const Scalar& b) {
-  if (a.is_integer() != b.is_integer() || a.is_complex() != b.is_complex() ||
-      a.is_above_int64() != b.is_above_int64())
-    return false;
-  if (a.is_integer()) return a.integer() == b.integer();
-  const DType dtype = a.is_complex() ? DType::Complex64 : DType::Float64;
-  return a.bits_as(dtype) == b.bits_as(dtype);
-}
 
 bool is_same(const Shape& shape, const TensorView& view) {
   return std::ranges::equal(shape, std::span(view.shape).first(view.dims));
@@ -165,38 +142,53 @@ void Fused::note_part() const {
     static_cast<std::vector<Part>*>(parts)->push_back({version_, *version_});
 }
 
-ExampleCall::ExampleCall(const FusedCall& call)
-    : scalars(call.scalars().begin(), call.scalars().end()) {
-  for (const TensorView& view : call.inputs())
-    shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
-  std::size_t word = 0;
-  const auto words = call.key().words();
-  for (const FusedCall::Item& item : call.items()) {
-    if (words[word].kind == ArgumentKind::Keyword) ++word;
-    const ArgumentKind kind = words[word++].kind;
-    if (kind == ArgumentKind::Scalar || kind == ArgumentKind::Number)
-      numbers.push_back(py::reinterpret_borrow<py::object>(item.value));
-  }
+namespace {
+
+std::vector<py::object> owned(std::span<PyObject* const> objects) {
+  std::vector<py::object> all;
+  all.reserve(objects.size());
+  for (PyObject* object : objects)
+    all.push_back(py::reinterpret_borrow<py::object>(object));
+  return all;
 }
 
-bool Traced::answers_the_same(const FusedCall& call) const {
+}  // namespace
+
+ExampleCall::ExampleCall(const FusedCall& call)
+    : numbers(owned(call.numbers())) {
+  for (const TensorView& view : call.inputs())
+    shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
+  for (PyObject* number : call.numbers())
+    scalars.push_back(scalar_from(number));
+}
+
+bool Traced::answers_the_same(FusedCall& call) const {
+  const auto given = call.numbers();
   for (const std::uint32_t number : asked_scalars)
-    if (!is_same(example.scalars[number], call.scalars()[number])) return false;
-  return !has_asked_shapes ||
-         std::ranges::equal(example.shapes, call.inputs(),
-                            [](const Shape& shape, const TensorView& view) {
-                              return is_same(shape, view);
-                            });
+    if (number < given.size() &&
+        !is_same_number(example.numbers[number].ptr(), given[number]))
+      return false;
+  const bool are_same_shapes =
+      !has_asked_shapes ||
+      std::ranges::equal(example.shapes, call.inputs(),
+                         [](const Shape& shape, const TensorView& view) {
+                           return is_same(shape, view);
+                         });
+  if (!are_same_shapes || number_calls.empty()) return are_same_shapes;
+  CallNumbers numbers(owned(given));
+  if (!numbers.compute(number_calls)) return false;
+  call.add_scalars(numbers.scalars());
+  return true;
 }
 
 std::unique_ptr<Traced> Fused::trace(const KnownKey& key,
                                      const ExampleCall& example,
                                      const py::object& function,
-                                     std::vector<Part>& parts,
-                                     bool is_strict) const {
+                                     std::vector<Part>& parts, bool is_strict,
+                                     AskedScalars asked) const {
   // For each number that it asks for the function begins again with it,
   // whatever it made of the exception.
-  for (AskedScalars asked;;) {
+  for (;;) {
     ProgramBuilder builder;
     builder.set_shapes(example.shapes, is_strict);
     const auto asks_more = [&, known = asked.size()] {
@@ -219,7 +211,7 @@ std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
                                           const ExampleCall& example,
                                           const py::object& function,
                                           const AskedScalars& asked) const {
-  const Stand stand(builder, key, example, asked);
+  Stand stand(builder, key, example, asked);
   const py::tuple result = [&] {
     const WithoutLock to_others;
     return trace_(function, stand.args, stand.keywords);
@@ -238,7 +230,9 @@ std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
   made->rebuild = result[1];
   made->asked_scalars = asked;
   made->has_asked_shapes = builder.has_told_shapes();
-  made->has_asked = made->has_asked_shapes || !asked.empty();
+  made->number_calls = stand.numbers.take_calls();
+  made->has_asked =
+      made->has_asked_shapes || !asked.empty() || !made->number_calls.empty();
   return made;
 }
 
@@ -292,9 +286,26 @@ constexpr std::size_t kMostTraced = 256;
 /// So many are no accident.
 constexpr std::size_t kManyTraced = 32;
 
+/// The scalar arguments whose values decided, also by what was computed of
+/// them.
+AskedScalars deciding_scalars(const Traced& made) {
+  const std::size_t count = made.example.numbers.size();
+  AskedScalars found = made.asked_scalars;
+  for (std::size_t i = made.number_calls.size(); i-- > 0;) {
+    const NumberCall& call = made.number_calls[i];
+    if (call.gives != NumberCall::Gives::Same &&
+        !found.contains(static_cast<std::uint32_t>(count + i)))
+      continue;
+    for (const NumberCall::Operand& operand : call.operands)
+      if (!operand.constant) found.insert(operand.number);
+  }
+  return found;
+}
+
 /// The arguments that a call was traced for one by one: numbers that the
 /// function asked for, and what is no array or number. Positions or names.
 py::list deciding_arguments(const Traced& made) {
+  const AskedScalars asked = deciding_scalars(made);
   py::list found;
   std::uint32_t scalars = 0;
   std::size_t object = 0;
@@ -310,7 +321,7 @@ py::list deciding_arguments(const Traced& made) {
     const bool is_static = kind == ArgumentKind::Static;
     if (is_static) ++object;
     const bool is_scalar = !is_static && kind != ArgumentKind::Array;
-    const bool is_asked = is_scalar && made.asked_scalars.contains(scalars++);
+    const bool is_asked = is_scalar && asked.contains(scalars++);
     if (is_asked || is_static) found.append(label);
   }
   return found;

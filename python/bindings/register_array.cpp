@@ -63,32 +63,47 @@ std::unique_ptr<Array> view_at(Array& array, const py::object& index) {
   return borrow.with_view(indexed(borrow.view(), index));
 }
 
+py::object copy_of(Array& array, py::object view) {
+  return array.runtime().core().is_closed() ? std::move(view) : copied(view);
+}
+
+// NumPy makes a new array of a number: whoever writes there does not write to
+// the number.
+py::object viewed(Array& array, const TensorView& view) {
+  py::object made = py::cast(Borrow(array).with_view(view));
+  return array.is_number() && view.dims != 0 ? copy_of(array, std::move(made))
+                                             : made;
+}
+
 // One element is a number in NumPy, which no later write changes: a copy, which
 // waits for nothing.
 py::object get_item(Array& array, const py::object& index) {
-  py::object view = py::cast(view_at(array, index));
-  if (!is_of_element(array.form(), index)) return view;
-  py::object copy =
-      array.runtime().core().is_closed() ? std::move(view) : copied(view);
-  native<Array>(copy.ptr())->set_element();
-  return copy;
+  const TensorView view = [&] {
+    const Borrow borrow(array);
+    return indexed(borrow.view(), index);
+  }();
+  py::object made = viewed(array, view);
+  if (!is_of_element(array.form(), index)) return made;
+  made = copy_of(array, std::move(made));
+  native<Array>(made.ptr())->set_element();
+  return made;
 }
 
-std::unique_ptr<Array> transpose(Array& array, const py::args& axes) {
+py::object transpose(Array& array, const py::args& axes) {
   const Borrow borrow(array);
-  return borrow.with_view(transposed(borrow.view(), axes));
+  return viewed(array, transposed(borrow.view(), axes));
 }
 
-std::unique_ptr<Array> reshape(Array& array, const py::args& shape) {
+py::object reshape(Array& array, const py::args& shape) {
   const Borrow borrow(array);
-  return borrow.with_view(reshaped(borrow.view(), shape));
+  return viewed(array, reshaped(borrow.view(), shape));
 }
 
 py::object real_part(Array& array) {
   const Borrow borrow(array);
   const TensorView& view = borrow.view();
-  return py::cast(borrow.with_view(
-      view.dtype == DType::Complex64 ? part_of(view, false) : view));
+  return viewed(array,
+                view.dtype == DType::Complex64 ? part_of(view, false) : view);
 }
 
 // A real array has none: its zeros are new.

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ namespace {
 struct Functions {};
 using Table = py::class_<Functions>;
 
+constexpr double kBeyond = std::numeric_limits<double>::infinity();
+
 Value of(const py::object& x, const char* name) {
   return value_of(x.ptr(), name);
 }
@@ -29,9 +32,16 @@ Operand number_or_value(const py::object& x, const Value& like,
   return operands_of({py::cast(like).ptr(), x.ptr()}, name)[1];
 }
 
-std::optional<Operand> bound(const py::object& x, const Value& like) {
+std::optional<Operand> bound(const py::object& x, const Value& like,
+                             bool is_low) {
   if (x.is_none()) return {};
-  return number_or_value(x, like, "clip");
+  const std::vector<Operand> both =
+      operands_of({py::cast(like).ptr(), x.ptr()}, "clip", true);
+  // An integer that no dtype has.
+  const bool is_beyond = both[1].is_number() && PyLong_Check(x.ptr()) &&
+                         !both[1].number().is_integer() &&
+                         both[1].number().real() == (is_low ? -1 : 1) * kBeyond;
+  return is_beyond ? std::nullopt : std::optional(both[1]);
 }
 
 std::vector<int> some_axes_of(const py::object& axis, const char* name) {
@@ -175,7 +185,7 @@ void def_choices(Table& m) {
       "clip",
       [](const py::object& x, const py::object& low, const py::object& high) {
         const Value value = of(x, "clip");
-        return clip(value, bound(low, value), bound(high, value));
+        return clip(value, bound(low, value, true), bound(high, value, false));
       },
       py::arg("x"), py::arg("min") = py::none(), py::arg("max") = py::none(),
       "x, no less than `min` and no more than `max`.");

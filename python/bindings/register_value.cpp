@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fused_numbers.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
@@ -198,6 +199,35 @@ py::object rows(const py::object& x) {
   return py::iter(all);
 }
 
+auto attribute(const char* name, Value (*of)(const Operand&)) {
+  return [name, of](const py::object& x) {
+    const py::str text(name);
+    PyObject* const operands[] = {x.ptr(), text.ptr()};
+    const py::object getter = py::module_::import("builtins").attr("getattr");
+    const py::object made = number_result(getter, operands);
+    return made ? made : make_value(of(value_of(x.ptr(), name)));
+  };
+}
+
+py::object conjugated(const py::object& x) {
+  PyObject* const operands[] = {x.ptr()};
+  const py::object made =
+      number_result(python_module("numpy").attr("conjugate"), operands);
+  return made ? made : make_value(conjugate(value_of(x.ptr(), "conjugate")));
+}
+
+// As Python's function of this name, of a number alone.
+auto rounder(const char* module, const char* name) {
+  return [module, name](const py::args& args) {
+    std::vector<PyObject*> operands;
+    for (const py::handle each : args) operands.push_back(each.ptr());
+    const py::object function = py::module_::import(module).attr(name);
+    if (py::object made = number_result(function, operands)) return made;
+    throw py::type_error(std::string(name) +
+                         ": expected a number, got an array; call np." + name);
+  };
+}
+
 std::string value_repr(const Value& x) {
   return "gpuos.Value(dtype=" + std::string(name_of(x.dtype())) +
          ", ndim=" + std::to_string(x.rank()) +
@@ -216,10 +246,9 @@ void add_attributes(Class& type) {
       .def_property_readonly(
           "mT", [](const Value& x) { return swapaxes(x, -2, -1); },
           "The last two axes swapped.")
-      .def_property_readonly(
-          "real", [](const Value& x) { return real(x); }, "The real part.")
-      .def_property_readonly(
-          "imag", [](const Value& x) { return imag(x); }, "The imaginary part.")
+      .def_property_readonly("real", attribute("real", real), "The real part.")
+      .def_property_readonly("imag", attribute("imag", imag),
+                             "The imaginary part.")
       .def_property_readonly(
           "shape",
           [](const Value& x) { return py::tuple(py::cast(shape_asked(x))); },
@@ -240,20 +269,26 @@ void add_methods(Class& type) {
           py::arg("dtype"), "The same numbers as another dtype.")
       .def("transpose", &transposed, "Axes in another order.")
       .def("swapaxes", &swapaxes, py::arg("axis1"), py::arg("axis2"))
-      .def("conj", [](const Value& x) { return conjugate(x); })
-      .def("conjugate", [](const Value& x) { return conjugate(x); })
+      .def("conj", &conjugated)
+      .def("conjugate", &conjugated)
       .def("copy", [](const Value& x, const py::args&) { return x; })
       .def("__array_ufunc__",
            [](const Value&, const py::object& ufunc, const std::string& method,
               const py::args& inputs, const py::kwargs& keywords) {
              return call_ufunc(ufunc, method, inputs, keywords);
            })
-      .def("__array_function__",
-           [](const Value&, const py::object& function, const py::object&,
-              const py::object& args, const py::object& keywords) {
-             return python_module("gpuos.numpy_functions")
-                 .attr("call")(function, args, keywords);
-           });
+      .def(
+          "__array_function__",
+          [](const Value&, const py::object& function, const py::object&,
+             const py::object& args, const py::object& keywords) -> py::object {
+            if (auto made = numbers_result(function, args, keywords))
+              return made;
+            return python_module("gpuos.numpy_functions")
+                .attr("call")(function, args, keywords);
+          });
+  type.def("__round__", rounder("builtins", "round"));
+  for (const char* name : {"floor", "ceil", "trunc"})
+    type.def(("__" + std::string(name) + "__").c_str(), rounder("math", name));
   // What NumPy's functions of these names do.
   for (const char* name : {"clip", "round", "dot"})
     type.def(name, [name](const py::args& args, const py::kwargs& keywords) {

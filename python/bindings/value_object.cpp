@@ -146,30 +146,30 @@ bool is_too_wide(PyObject* object) {
   return is_too_wide;
 }
 
-std::vector<Operand> compared_operands_of(std::span<PyObject* const> objects,
-                                          std::string_view where) {
-  std::vector<PyObject*> pointers(objects.begin(), objects.end());
-  std::vector<py::object> kept;
-  for (std::size_t i = 0; i < pointers.size(); ++i) {
-    if (!is_too_wide(pointers[i])) continue;
-    PyObject* other = objects[objects.size() - 1 - i];
-    const bool is_integer = Py_TYPE(other) == value_type &&
-                            !is_floating(native<Value>(other)->dtype());
-    // It is beyond all integers.
-    double number = PyLong_AsDouble(pointers[i]);
-    if (is_integer || PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      const py::bool_ is_below(py::handle(pointers[i]) < py::int_(0));
-      number = is_below ? -INFINITY : INFINITY;
-    }
-    kept.push_back(py::float_(number));
-    pointers[i] = kept.back().ptr();
+namespace {
+
+// What stands beside `like` for an integer that no dtype has. None: it cannot.
+py::object number_for_wide(PyObject* integer, const Value& like,
+                           std::string_view where, bool is_comparison) {
+  const bool is_exact = !is_floating(like.dtype()) &&
+                        !is_complex(like.dtype()) && where != "divide" &&
+                        where != "true_divide";
+  if (is_exact && !is_comparison) return {};
+  double number = is_exact ? INFINITY : PyLong_AsDouble(integer);
+  if (PyErr_Occurred() != nullptr) {
+    if (!is_comparison) throw py::error_already_set();
+    PyErr_Clear();
+    number = INFINITY;
   }
-  return operands_of(pointers, where);
+  // It is beyond all that `like` may be.
+  if (std::isinf(number) && py::handle(integer) < py::int_(0)) number = -number;
+  return py::float_(number);
 }
 
+}  // namespace
+
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,
-                                 std::string_view where) {
+                                 std::string_view where, bool is_comparison) {
   const Value* like = nullptr;
   for (PyObject* object : objects) {
     if (Py_TYPE(object) == value_type) like = native<Value>(object);
@@ -179,8 +179,12 @@ std::vector<Operand> operands_of(std::span<PyObject* const> objects,
                           ": expected a value of a fused function, got none");
   std::vector<Operand> operands;
   operands.reserve(objects.size());
-  for (PyObject* object : objects)
-    operands.push_back(operand_of(object, *like, where));
+  for (PyObject* object : objects) {
+    py::object other;
+    if (is_too_wide(object))
+      other = number_for_wide(object, *like, where, is_comparison);
+    operands.push_back(operand_of(other ? other.ptr() : object, *like, where));
+  }
   return operands;
 }
 

@@ -39,15 +39,16 @@ Scalar number_of(PyObject* number);
 DType dtype_of_scalar(pybind11::handle scalar);
 
 /// Values, numbers of Python and NumPy scalars; the latter keep their dtype.
-/// Throws: InvalidArgument, naming `where`, for anything else.
+/// Integers of any size go with floats, and a comparison takes them always.
+/// Throws: InvalidArgument, naming `where`, for anything else; OverflowError.
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,
-                                 std::string_view where);
-/// The same for a comparison, which takes integers of any size.
-std::vector<Operand> compared_operands_of(std::span<PyObject* const> objects,
-                                          std::string_view where);
+                                 std::string_view where,
+                                 bool is_comparison = false);
 inline std::vector<Operand> operands_of(
-    std::initializer_list<PyObject*> objects, std::string_view where) {
-  return operands_of(std::span(objects.begin(), objects.size()), where);
+    std::initializer_list<PyObject*> objects, std::string_view where,
+    bool is_comparison = false) {
+  return operands_of(std::span(objects.begin(), objects.size()), where,
+                     is_comparison);
 }
 
 /// None, an integer or a tuple of integers. Throws: TypeError.

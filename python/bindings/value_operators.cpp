@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "fused_numbers.h"
 #include "operator_slots.h"
 #include "value_object.h"
 
@@ -11,28 +12,74 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
+// Of Python's module `operator`.
+constexpr const char* python_name(Op op) {
+  switch (op) {
+    case Op::Add:
+      return "add";
+    case Op::Subtract:
+      return "sub";
+    case Op::Multiply:
+      return "mul";
+    case Op::Divide:
+      return "truediv";
+    case Op::FloorDivide:
+      return "floordiv";
+    case Op::Remainder:
+      return "mod";
+    case Op::Power:
+      return "pow";
+    case Op::BitwiseAnd:
+      return "and_";
+    case Op::BitwiseOr:
+      return "or_";
+    case Op::BitwiseXor:
+      return "xor";
+    case Op::LeftShift:
+      return "lshift";
+    case Op::RightShift:
+      return "rshift";
+    case Op::Negative:
+      return "neg";
+    case Op::Absolute:
+      return "abs";
+    default:
+      return "invert";
+  }
+}
+
+// What Python computes of numbers alone, or else what `body` makes.
 template <typename Body>
-PyObject* value_or_error(Body body) noexcept {
-  return guarded([&] { return make_value(body()).release().ptr(); });
+PyObject* value_or_error(const char* python_name,
+                         std::initializer_list<PyObject*> operands,
+                         Body body) noexcept {
+  return guarded([&] {
+    py::object made =
+        operator_result(python_name, {operands.begin(), operands.end()});
+    if (!made) made = make_value(body());
+    return made.release().ptr();
+  });
 }
 
 struct ValueOperators {
   template <Op kOp>
   static PyObject* binary(PyObject* x, PyObject* y) noexcept {
-    return value_or_error([&] {
+    return value_or_error(python_name(kOp), {x, y}, [&] {
       return elementwise(kOp, operands_of({x, y}, info_of(kOp).name));
     });
   }
 
   template <Op kOp>
   static PyObject* unary(PyObject* x) noexcept {
-    return value_or_error(
-        [&] { return elementwise(kOp, {value_of(x, info_of(kOp).name)}); });
+    return value_or_error(python_name(kOp), {x}, [&] {
+      return elementwise(kOp, {value_of(x, info_of(kOp).name)});
+    });
   }
 
   static PyObject* positive(PyObject* x) noexcept {
-    return value_or_error(
-        [&] { return gpuos::python::positive(value_of(x, "positive")); });
+    return value_or_error("pos", {x}, [&] {
+      return gpuos::python::positive(value_of(x, "positive"));
+    });
   }
 
   static PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {
@@ -42,6 +89,10 @@ struct ValueOperators {
 
   static PyObject* divmod(PyObject* x, PyObject* y) noexcept {
     return guarded([&] {
+      PyObject* const both[] = {x, y};
+      const py::object divmod = py::module_::import("builtins").attr("divmod");
+      if (py::object made = number_result(divmod, both))
+        return made.release().ptr();
       const std::vector<Operand> xy = operands_of({x, y}, "divmod");
       return py::make_tuple(make_value(floor_divide(xy[0], xy[1])),
                             make_value(remainder(xy[0], xy[1])))
@@ -58,9 +109,10 @@ struct ValueOperators {
   }
 
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
-    return value_or_error([&]() -> Value {
+    constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
+    return value_or_error(kNames[operation], {x, y}, [&]() -> Value {
       PyObject* const both[] = {x, y};
-      const std::vector<Operand> xy = compared_operands_of(both, "comparison");
+      const std::vector<Operand> xy = operands_of(both, "comparison", true);
       switch (operation) {
         case Py_LT:
           return less(xy[0], xy[1]);

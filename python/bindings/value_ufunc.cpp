@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fused_numbers.h"
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
@@ -197,9 +198,8 @@ py::object compute_ufunc(const py::object& ufunc, const std::string& name,
         .attr("call")(ufunc, operands, py::dict());
   }
   check_count(name, known->second.operands, objects.size());
-  return make_value(known->second.compute(
-      is_comparison(name) ? compared_operands_of(objects, name)
-                          : operands_of(objects, name)));
+  return make_value(
+      known->second.compute(operands_of(objects, name, is_comparison(name))));
 }
 
 }  // namespace
@@ -230,6 +230,10 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
     for (const py::handle input : inputs) all.push_back(input.ptr());
     return all;
   }();
+  if (is_operation(name) || name == "divmod" || name == "modf" ||
+      name == "frexp") {
+    if (py::object made = numbers_result(ufunc, inputs, keywords)) return made;
+  }
   const auto compute = [&](const std::vector<PyObject*>& operands) {
     return compute_ufunc(ufunc, name, operands);
   };

@@ -90,7 +90,13 @@ int count_named(const py::tuple& parts, int rank) {
   return named;
 }
 
-Value get_item(const Value& x, const py::object& index) {
+// NumPy makes an array of its kind of a number of Python.
+Value as_array(const Value& x) {
+  return x.is_weak() ? ProgramBuilder::cast(x, x.dtype()) : x;
+}
+
+Value get_item(const Value& number_or_array, const py::object& index) {
+  const Value x = as_array(number_or_array);
   const py::tuple parts = py::isinstance<py::tuple>(index)
                               ? py::tuple(index)
                               : py::make_tuple(index);
@@ -129,13 +135,14 @@ Value with_shape(const Value& x, const py::args& args,
                  const std::string& order) {
   check_order("reshape", order);
   return ProgramBuilder::reshape(
-      x, shape_from(args.size() == 1 ? py::object(args[0]) : py::object(args)));
+      as_array(x),
+      shape_from(args.size() == 1 ? py::object(args[0]) : py::object(args)));
 }
 
 auto flattener(const char* name) {
   return [name](const Value& x, const std::string& order) {
     check_order(name, order);
-    return ProgramBuilder::reshape(x, std::vector<std::int64_t>{-1});
+    return ProgramBuilder::reshape(as_array(x), std::vector<std::int64_t>{-1});
   };
 }
 
@@ -163,7 +170,7 @@ void add_views(py::class_<Value>& type) {
       .def(
           "_broadcast_to",
           [](const Value& x, const py::object& shape) {
-            return ProgramBuilder::broadcast_to(x, shape_from(shape));
+            return ProgramBuilder::broadcast_to(as_array(x), shape_from(shape));
           },
           py::arg("shape"))
       .def(

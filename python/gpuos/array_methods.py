@@ -245,7 +245,8 @@ def _masked(dtype: np.dtype[Any]) -> _core.Fused:
 
 def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return what is assigned; a number of Python has no dtype of its own."""
-    return value if value._is_number else value.astype(dtype)
+    is_array = isinstance(value, _core.Value) and not value._is_number
+    return value.astype(dtype) if is_array else value
 
 
 def is_of_runtime(x: Any) -> bool:

@@ -322,13 +322,14 @@ def _nan_to_num(
             for part in (x.real, x.imag)
         )
         return next(parts) + 1j * next(parts)
-    largest = _largest(x.dtype)
+    dtype = x.dtype
+    largest = _largest(dtype)
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     x = np.where(np.isnan(x), nan, x)
     # Not `x == inf`: a dtype without infinity would make a number of that.
     x = np.where(np.isinf(x) & (x > 0), high, x)
-    return np.where(np.isinf(x) & (x < 0), low, x)
+    return np.where(np.isinf(x) & (x < 0), low, x).astype(dtype)
 
 
 def _largest(dtype: np.dtype[Any]) -> float:

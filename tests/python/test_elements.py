@@ -297,3 +297,36 @@ def test_a_number_that_does_not_fit_is_refused(rt, way, dtype):
             {**SET, **MAKE}[way](rt, ours, number)
             known = known if way in SET else values
         np.testing.assert_array_equal(ours.numpy(), known)
+
+
+# ---- Views of numbers.
+
+NUMBERS = {
+    "element": lambda x: x[1],
+    "sum": lambda x: x.sum(),
+    "computed": lambda x: x[1] * 2,
+}
+VIEWS = {
+    "new axis": lambda s: s[None],
+    "rest": lambda s: s[...],
+    "reshape": lambda s: s.reshape(1, 1),
+    "ravel": lambda s: s.ravel(),
+    "T": lambda s: s.T,
+    "real": lambda s: s.real,
+    "atleast_2d": np.atleast_2d,
+    "expand_dims": lambda s: np.expand_dims(s, 0),
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_write_to_a_view_of_a_number_leaves_the_number(rt, number, view):
+    results = []
+    for x in (np.array([1.0, 2.0, 3.0]), rt.array([1.0, 2.0, 3.0])):
+        s = number(x)
+        t = view(s)
+        t += 1
+        values = t if isinstance(t, np.ndarray | np.number) else t.numpy()
+        results.append((np.shape(t), values.tolist(), float(s)))
+        results[-1] += tuple(map(float, x))
+    assert results[0] == results[1]

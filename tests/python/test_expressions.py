@@ -93,12 +93,15 @@ class Texts:
             self.calls += ["exp", "tanh", "sqrt", "sin", "relu", "sigmoid"]
 
     def number(self):
-        return self.random.choice(["2", "1.5", "3", "0.25", "7", "1e1"])
+        # Python computes what a fused function makes of numbers alone.
+        return self.random.choice(
+            ["2", "1.5", "3", "0.25", "7", "1e1", "k", "k"]
+        )
 
     def value(self, depth):
         pick = self.random.random()
         if depth == 0 or pick < 0.1:
-            return self.random.choice("xyzk")
+            return self.random.choice("xyz")
         if pick < 0.6:
             sides = [self.value(depth - 1), self.value(depth - 1)]
             if self.random.random() < 0.3:

@@ -404,7 +404,7 @@ def test_values_that_are_used_twice_are_looked_through_once(host):
 
 
 def if_large(x, t):
-    return x * 2 if t > 3 else x  # here
+    return x * 2 if float(t) > 3 else x  # here
 
 
 def a_cosine(x, t):

@@ -150,7 +150,7 @@ def joined_into_memory(x):
 
 
 def large_integer(x):
-    return x + 10**30  # here
+    return x.astype("int64") + 10**30  # here
 
 
 @pytest.mark.parametrize(

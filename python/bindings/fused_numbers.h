@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "fused_key.h"
+#include "gpuos/program.h"
+#include "gpuos/scalar.h"
+#include "pybind_objects.h"
+
+namespace gpuos::python {
+
+/// The scalars of a call, by number, that a function asked for.
+using AskedScalars = std::set<std::uint32_t>;
+
+/// The kind of a number of Python, as ArgumentWord has it; Float32 if `object`
+/// is none.
+inline DType kind_of_number(PyObject* object) noexcept {
+  if (PyFloat_CheckExact(object)) return DType::Float64;
+  if (PyLong_CheckExact(object)) return DType::Int64;
+  if (PyBool_Check(object)) return DType::Bool;
+  return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
+}
+
+/// A number of Python or NumPy. Throws: OutOfRange.
+Scalar scalar_from(PyObject* number);
+
+/// Whether two numbers are the same in every bit, and of one type.
+bool is_same_number(PyObject* a, PyObject* b);
+
+/// What a function computes of numbers alone, as in `x * 10**-k`: Python
+/// computes it again in each call, with its own integers, types and errors.
+struct NumberCall {
+  struct Operand {
+    std::uint32_t number = 0;     // among the call's numbers, if there is no
+    pybind11::object constant{};  // constant
+  };
+  enum class Gives : std::uint8_t {
+    Error,    // which the function may have caught
+    Objects,  // a tuple: others take its items
+    Number,   // of the kind that `word` says: a scalar of the program
+    Same,     // `object`: its value decided what the function did
+  };
+
+  pybind11::object function;
+  std::vector<Operand> operands{};
+  pybind11::object names{};  // of the last operands: a tuple, or null
+  Gives gives = Gives::Error;
+  ArgumentWord word{};
+  pybind11::object object{};
+};
+
+/// The numbers of one call: its arguments', then what each NumberCall gave.
+class CallNumbers {
+ public:
+  explicit CallNumbers(std::vector<pybind11::object> arguments)
+      : numbers_(std::move(arguments)) {}
+
+  /// Computes all of `calls`. False: one gives something of another kind than
+  /// it gave when it was traced. Throws: KeyboardInterrupt and the like.
+  bool compute(std::span<const NumberCall> calls);
+  /// What compute() gave, a scalar for each.
+  const std::vector<Scalar>& scalars() const noexcept { return scalars_; }
+
+  /// Null, with an error set: that is what it gives.
+  pybind11::object result_of(const NumberCall& call) const;
+  void add(pybind11::object number) { numbers_.push_back(std::move(number)); }
+  PyObject* operator[](std::size_t i) const { return numbers_[i].ptr(); }
+
+ private:
+  std::vector<pybind11::object> numbers_;
+  std::vector<Scalar> scalars_;
+};
+
+/// The numbers of a function that is being traced. While it is there,
+/// number_result() finds it.
+class TracedNumbers {
+ public:
+  /// `asked`: the scalars whose numbers the function gets.
+  TracedNumbers(ProgramBuilder& builder,
+                std::vector<pybind11::object> arguments,
+                const AskedScalars& asked);
+  ~TracedNumbers();
+  TracedNumbers(const TracedNumbers&) = delete;
+  TracedNumbers& operator=(const TracedNumbers&) = delete;
+
+  /// What stands for the next scalar argument, or its number.
+  pybind11::object next(const ArgumentWord& word, const Scalar& scalar);
+  std::vector<NumberCall> take_calls() { return std::move(calls_); }
+  /// Those that the first gpuos.Value of `operands` is of, or null.
+  static TracedNumbers* of(std::span<PyObject* const> operands);
+
+ private:
+  friend pybind11::object number_result(pybind11::handle function,
+                                        std::span<PyObject* const> operands,
+                                        pybind11::handle names);
+  std::optional<NumberCall::Operand> operand_of(PyObject* object) const;
+  pybind11::object result_of(NumberCall call, bool is_item);
+  pybind11::object keep(NumberCall call, pybind11::object made);
+  pybind11::object stand_for(const ArgumentWord& word, const Scalar& scalar,
+                             PyObject* number);
+
+  ProgramBuilder& builder_;
+  const AskedScalars& asked_;
+  CallNumbers numbers_;
+  std::vector<std::uint32_t> ids_;  // of the values, by number
+  std::vector<NumberCall> calls_;
+};
+
+/// What `function` gives for numbers alone: a gpuos.Value or, if the function
+/// that is traced asked for it, the number. Null: they are not all numbers, or
+/// it gives no number. `names` are those of the last operands: a tuple, or
+/// null. Throws: what `function` raises.
+pybind11::object number_result(pybind11::handle function,
+                               std::span<PyObject* const> operands,
+                               pybind11::handle names = {});
+
+/// The same for arguments and keywords.
+pybind11::object numbers_result(pybind11::handle function,
+                                const pybind11::object& args,
+                                const pybind11::object& keywords);
+
+/// The same for a function of Python's module `operator`.
+pybind11::object operator_result(const char* name,
+                                 std::span<PyObject* const> operands);
+
+}  // namespace gpuos::python
