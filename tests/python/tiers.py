@@ -28,6 +28,7 @@ DURATIONS = ROOT / "tests" / "durations.json"
 SLOW_S = 0.5  # CPU time of an item above which its function is slow
 CHEAP_S = 1.5  # CPU time up to which a slow function may stand for its module
 LARGE = 60  # items of a function of which about so many stay in --quick
+QUICK_S = 0.05  # CPU time of an item that is not slow, about
 CYCLE = 7  # dates in which everything runs once
 
 # By function: the CPU seconds of its longest item, with what is made for its
@@ -200,6 +201,8 @@ def pytest_collection_modifyitems(
     if hasattr(config, "workerinput"):
         # A slow module that begins last is waited for: see --no-loadscope-reorder.
         seconds = module_seconds(durations)
+        for item in items:
+            seconds[module_of(item.nodeid)] += QUICK_S
         items.sort(key=lambda item: -seconds[module_of(item.nodeid)])
     of_host = config.getoption("--quick-host")
     if not (config.getoption("--quick") or of_host):
