@@ -34,8 +34,10 @@ py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
   return capsule;
 }
 
-void make_deterministic(const std::shared_ptr<RuntimeObject>& runtime) {
+std::shared_ptr<RuntimeObject> make_deterministic(
+    std::shared_ptr<RuntimeObject> runtime) {
   runtime->core().make_deterministic();
+  return runtime;
 }
 
 void watch_arrays(const py::capsule& capsule) {
@@ -54,14 +56,15 @@ void register_bridge(py::module_& module) {
       "_make_deterministic", &make_deterministic,
       py::arg("runtime").none(false),
       "As if the runtime had been made with deterministic=True, for what "
-      "is submitted from now on.");
+      "is submitted from now on. Returns it.");
   module.def(
       "_share",
       [](const std::shared_ptr<RuntimeObject>& runtime, bool is_shared) {
         runtime->is_shared = is_shared;
+        return runtime;
       },
       py::arg("runtime").none(false), py::arg("is_shared") = true,
-      "Whether the runtime refuses to be closed.");
+      "Whether the runtime refuses to be closed. Returns it.");
   module.def(
       "_has_captured",
       [](const std::shared_ptr<RuntimeObject>& runtime) {

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections import deque
+from functools import partial
+from typing import Any
 
 from gpuos import _core
 
 # They stay until the process ends, or let_go(). The handler of a signal or a
-# finalizer may come here while its own thread makes one, and then makes another.
+# finalizer may come here while its own thread makes one.
 _of_devices: dict[tuple[str, int], _core.Runtime] = {}
 _of_parents: list[_core.Runtime] = []  # the same in a child of a fork
 _making = threading.RLock()  # others wait for it, but not for ever
@@ -86,36 +89,32 @@ def of_device(backend: str, index: int) -> _core.Runtime:
 
 
 def _make(key: tuple[str, int]) -> _core.Runtime:
-    made = _new_runtime(*key)
-    _prepare(made)
-    runtime = _of_devices.setdefault(key, made)
-    if runtime is made:
-        _prepare(made)  # it may have become deterministic meanwhile
-    else:
-        _core._share(made, False)
+    # One call of C makes it and notes it: the handler of a signal that comes
+    # meanwhile runs after it, and finds it.
+    made = map(partial(_core.Runtime, **_options(key)), (key[0],))
+    shared = map(_core._share, made)
+    if _deterministic:
+        shared = map(_core._make_deterministic, shared)
+    try:
+        deque(map(_of_devices.setdefault, (key,), shared), maxlen=0)
+    except _core.InvalidArgument as error:  # the number is all that was given
+        raise _core.BackendUnavailable(
+            f"{key[0]}:{key[1]}: expected a GPU of that number: {error}"
+        ) from None
+    runtime = _of_devices[key]
+    if _deterministic:  # it may have become so meanwhile
+        _core._make_deterministic(runtime)
     return runtime
 
 
-def _prepare(runtime: _core.Runtime) -> None:
-    _core._share(runtime)
-    if _deterministic:
-        _core._make_deterministic(runtime)
-
-
-def _new_runtime(backend: str, index: int) -> _core.Runtime:
-    if backend == "host":
-        return _core.Runtime(backend="host")
-    try:
-        return _core.Runtime(
-            backend="cuda",
-            device=index,
-            residency="burst",
-            threads_per_worker=threads_per_worker,
-        )
-    except _core.InvalidArgument as error:  # the number is all that was given
-        raise _core.BackendUnavailable(
-            f"cuda:{index}: expected a GPU of that number: {error}"
-        ) from None
+def _options(key: tuple[str, int]) -> dict[str, Any]:
+    if key[0] == "host":
+        return {}
+    return {
+        "device": key[1],
+        "residency": "burst",
+        "threads_per_worker": threads_per_worker,
+    }
 
 
 def adopt(runtime: _core.Runtime) -> None:
@@ -123,7 +122,9 @@ def adopt(runtime: _core.Runtime) -> None:
     key = ("host", 0)
     if runtime.options["backend"] != "host":
         key = ("cuda", int(runtime.options["device"]))
-    _prepare(runtime)
+    _core._share(runtime)
+    if _deterministic:
+        _core._make_deterministic(runtime)
     _of_devices[key] = runtime
 
 

@@ -79,7 +79,7 @@ def test_a_gpu_that_is_not_there_is_unavailable():
 
 
 def test_a_gpu_that_is_not_there_beside_one_that_is(monkeypatch):
-    def refuse(**options):
+    def refuse(_, **options):
         raise gpuos.InvalidArgument(
             f"Runtime: device: expected 0 to 1, got {options['device']}"
         )
@@ -145,3 +145,33 @@ def test_threads_use_it_together():
     for thread in threads:
         thread.join()
     assert sums == [800] * 4
+
+
+OFTEN = """
+import signal
+from gpuos import array_functions, default_runtime, foreign, tracing, trees
+
+depth = most = 0
+
+
+def handle(*_):
+    global depth, most
+    depth += 1
+    most = max(most, depth)
+    default_runtime("host").ones(3)
+    depth -= 1
+
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.005)
+while most == 0:
+    pass
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert most < 20, most
+"""
+
+
+def test_a_timer_that_goes_on_makes_one_runtime(run_python):
+    """Its handlers would come amid each other until Python's stack ends."""
+    done = run_python(OFTEN)
+    assert (done.returncode, done.stderr) == (0, "")
