@@ -7,19 +7,6 @@
 #include "program/call_shapes.h"
 
 namespace gpuos::program {
-namespace {
-
-bool is_same(const gpuos::Scalar& a, const gpuos::Scalar& b) {
-  const DType dtype = weak_dtype(a);
-  if (dtype != weak_dtype(b)) return false;
-  if (dtype == DType::Int64)
-    return a.is_above_int64() == b.is_above_int64() &&
-           a.integer() == b.integer();
-  return a.bits_as(dtype) == b.bits_as(dtype);
-}
-
-}  // namespace
-
 // The greater of two zeros is the first one, so a maximum is not.
 bool is_commutative(Op op) noexcept {
   switch (op) {
@@ -77,7 +64,7 @@ std::uint32_t add_literal(Graph& graph, const gpuos::Scalar& number) {
   std::uint32_t index = 0;
   while (index < graph.scalars.size() &&
          !(graph.scalars[index].literal &&
-           is_same(*graph.scalars[index].literal, number)))
+           graph.scalars[index].literal->is_same(number)))
     ++index;
   if (index == graph.scalars.size())
     graph.scalars.push_back(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <complex>
 #include <concepts>
 #include <cstdint>
@@ -50,6 +51,10 @@ class Scalar {
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.
   std::uint64_t bits_as(DType dtype) const;
+  /// Whether both were given alike, in every bit.
+  bool is_same(const Scalar& other) const noexcept {
+    return kind_ == other.kind_ && bits() == other.bits();
+  }
 
  private:
   enum class Kind : std::uint8_t { Integer, Unsigned, Single, Real, Complex };
@@ -58,6 +63,12 @@ class Scalar {
     float imag;
   };
 
+  std::uint64_t bits() const noexcept {
+    if (kind_ == Kind::Single) return std::bit_cast<std::uint32_t>(single_);
+    if (kind_ == Kind::Complex) return std::bit_cast<std::uint64_t>(complex_);
+    if (kind_ == Kind::Real) return std::bit_cast<std::uint64_t>(real_);
+    return static_cast<std::uint64_t>(integer_);
+  }
   /// A double on which rounding to fewer than 52 bits is rounding of the value.
   double sticky_real() const noexcept;
   float single() const noexcept;

@@ -39,15 +39,6 @@ bool is_number(PyObject* object) {
   return kind_of_number(object) != DType::Float32 || is_numpy_scalar(object);
 }
 
-bool is_same(const Scalar& a, const Scalar& b) {
-  if (a.is_integer() != b.is_integer() || a.is_complex() != b.is_complex() ||
-      a.is_above_int64() != b.is_above_int64())
-    return false;
-  if (a.is_integer()) return a.integer() == b.integer();
-  const DType dtype = a.is_complex() ? DType::Complex64 : DType::Float64;
-  return a.bits_as(dtype) == b.bits_as(dtype);
-}
-
 // What may be beside numbers: nothing that has values of the function inside.
 bool is_plain(PyObject* object) {
   if (PyTuple_CheckExact(object) == 0 && PyList_CheckExact(object) == 0)
@@ -67,7 +58,7 @@ Scalar scalar_from(PyObject* number) {
 
 bool is_same_number(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (word_of(a) && word_of(b)) return is_same(scalar_from(a), scalar_from(b));
+  if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) throw py::error_already_set();
   return equal == 1;

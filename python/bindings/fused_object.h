@@ -35,7 +35,16 @@ struct Traced {
   /// Whether this is what the function does in that call too.
   /// Then `call` has the scalars of the program.
   bool serves(FusedCall& call) const {
-    return key.matches(call.key()) && (!has_asked || answers_the_same(call));
+    if (!has_asked) return key.matches(call.key());
+    return has_first_asked(call.scalars()) && key.matches(call.key()) &&
+           answers_the_same(call);
+  }
+  /// A look at one number: of many programs most differ in it.
+  bool has_first_asked(std::span<const Scalar> given) const {
+    if (asked_scalars.empty()) return true;
+    const std::uint32_t number = *asked_scalars.begin();
+    return number >= example.scalars.size() || number >= given.size() ||
+           example.scalars[number].is_same(given[number]);
   }
   bool answers_the_same(FusedCall& call) const;
 

@@ -163,10 +163,10 @@ ExampleCall::ExampleCall(const FusedCall& call)
 }
 
 bool Traced::answers_the_same(FusedCall& call) const {
-  const auto given = call.numbers();
+  const std::size_t given = example.scalars.size();
   for (const std::uint32_t number : asked_scalars)
-    if (number < given.size() &&
-        !is_same_number(example.numbers[number].ptr(), given[number]))
+    if (number < given &&
+        !example.scalars[number].is_same(call.scalars()[number]))
       return false;
   const bool are_same_shapes =
       !has_asked_shapes ||
@@ -175,7 +175,7 @@ bool Traced::answers_the_same(FusedCall& call) const {
                            return is_same(shape, view);
                          });
   if (!are_same_shapes || number_calls.empty()) return are_same_shapes;
-  CallNumbers numbers(owned(given));
+  CallNumbers numbers(owned(call.numbers()));
   if (!numbers.compute(number_calls)) return false;
   call.add_scalars(numbers.scalars());
   return true;
