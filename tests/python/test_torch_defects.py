@@ -471,6 +471,8 @@ def test_change_of_an_input_between_two_uses(device):
         lambda x, _: x.softmax(3),
         lambda x, _: torch.clamp(x),
         lambda x, _: x.to(torch.complex64) < 1,
+        lambda x, _: x.norm(1j),
+        lambda x, _: x.var(0, correction=1j),
         lambda x, _: torch.add(x, 1, alpha=True) if x is None else x[12],
     ],
 )

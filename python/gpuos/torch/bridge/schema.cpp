@@ -264,9 +264,12 @@ bool read_row_argument(std::string_view name, const c10::IValue& value,
   } else if (name == "dtype") {
     if (!value.isNone()) to.type = value.toScalarType();
   } else if (name == "correction") {
-    to.number = value.isNone() ? 1.0 : value.toScalar().toDouble();
+    const c10::Scalar number = value.isNone() ? 1 : value.toScalar();
+    if (number.isComplex()) return false;
+    to.number = number.toDouble();
   } else if (name == "ord") {
-    return value.toScalar().toDouble() == 2.0;
+    const c10::Scalar order = value.toScalar();
+    return !order.isComplex() && order.toDouble() == 2.0;
   } else if (name == "half_to_float") {
     if (value.toBool()) to.type = at::kFloat;
   } else if (name == "normalized_shape") {
