@@ -1,5 +1,6 @@
 #include "fused_key.h"
 
+#include "gpuos/scalar.h"
 #include "made_once.h"
 #include "pybind_objects.h"
 #include "python_module.h"
@@ -22,7 +23,9 @@ PyTypeObject* type_from(const char* module, const char* name) {
 bool is_same(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyTuple_CheckExact(a)) {
+  if (PyFloat_CheckExact(a))  // -0.0 is not 0.0
+    return Scalar(PyFloat_AS_DOUBLE(a)).is_same(PyFloat_AS_DOUBLE(b));
+  if (PyTuple_Check(a)) {
     const Py_ssize_t size = PyTuple_GET_SIZE(a);
     if (PyTuple_GET_SIZE(b) != size) return false;
     for (Py_ssize_t i = 0; i < size; ++i) {

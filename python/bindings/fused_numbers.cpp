@@ -14,16 +14,14 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// What this thread traces at this moment, inside one another.
-thread_local std::vector<TracedNumbers*> all_traced;
+// What all threads trace at this moment. A function may go to another thread
+// with its numbers.
+std::vector<TracedNumbers*> all_traced;
 
 // What a program takes as a scalar. None: no number, or too large an integer.
 std::optional<ArgumentWord> word_of(PyObject* object) {
   if (const DType kind = kind_of_number(object); kind != DType::Float32) {
-    int is_large = 0;
-    if (kind == DType::Int64 &&
-        PyLong_AsLongLongAndOverflow(object, &is_large) == -1 && is_large != 0)
-      return std::nullopt;
+    if (kind == DType::Int64 && is_too_wide(object)) return std::nullopt;
     return ArgumentWord{.kind = ArgumentKind::Number, .dtype = kind};
   }
   if (!is_numpy_scalar(object)) return std::nullopt;
@@ -37,6 +35,13 @@ std::optional<ArgumentWord> word_of(PyObject* object) {
 
 bool is_number(PyObject* object) {
   return kind_of_number(object) != DType::Float32 || is_numpy_scalar(object);
+}
+
+bool is_tuple_of_numbers(PyObject* object) {
+  if (PyTuple_CheckExact(object) == 0) return false;
+  return std::ranges::all_of(
+      py::reinterpret_borrow<py::tuple>(object),
+      [](py::handle item) { return is_number(item.ptr()); });
 }
 
 // What may be beside numbers: nothing that has values of the function inside.
@@ -58,11 +63,35 @@ Scalar scalar_from(PyObject* number) {
 
 bool is_same_number(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyComplex_CheckExact(a)) {
+    const Scalar parts[] = {PyComplex_RealAsDouble(a),
+                            PyComplex_ImagAsDouble(a)};
+    return parts[0].is_same(PyComplex_RealAsDouble(b)) &&
+           parts[1].is_same(PyComplex_ImagAsDouble(b));
+  }
   if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
-  const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
-  if (equal < 0) throw py::error_already_set();
-  return equal == 1;
+  // Integers of any size, and NaN and -0.0 of dtypes that no program has.
+  if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+  return py::repr(a).equal(py::repr(b));
 }
+
+namespace {
+
+// An error of the same type that says the same.
+bool is_same_error(PyObject* a, PyObject* b) {
+  if (a == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
+  return py::str(a).equal(py::str(b));
+}
+
+// The error that is raised, which is raised no longer.
+py::object take_error() {
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
+    throw py::error_already_set();
+  const py::error_already_set error;
+  return py::reinterpret_borrow<py::object>(error.value());
+}
+
+}  // namespace
 
 // ---- a call
 
@@ -73,60 +102,82 @@ py::object CallNumbers::result_of(const NumberCall& call) const {
     operands.push_back(each.constant ? each.constant.ptr()
                                      : numbers_[each.number].ptr());
   const std::size_t named = call.names ? py::len(call.names) : 0;
-  return py::reinterpret_steal<py::object>(
+  py::object context;
+  if (call.context) {  // one that nobody else has entered
+    context =
+        py::reinterpret_steal<py::object>(PyContext_Copy(call.context.ptr()));
+    if (!context || PyContext_Enter(context.ptr()) != 0)
+      throw py::error_already_set();
+  }
+  auto made = py::reinterpret_steal<py::object>(
       PyObject_Vectorcall(call.function.ptr(), operands.data(),
                           operands.size() - named, call.names.ptr()));
+  if (context) {
+    const py::error_scope kept;
+    PyContext_Exit(context.ptr());
+  }
+  return made;
 }
 
 bool CallNumbers::compute(std::span<const NumberCall> calls) {
   for (const NumberCall& call : calls) {
     py::object made = result_of(call);
-    const bool is_error = !made;
-    if (is_error) {
-      if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
-        throw py::error_already_set();
-      PyErr_Clear();
-    }
+    const py::object error = made ? py::object() : take_error();
     Scalar scalar = 0.0;
     switch (call.gives) {
       case NumberCall::Gives::Error:
-        if (!is_error) return false;
+        if (!is_same_error(error.ptr(), call.object.ptr())) return false;
         break;
       case NumberCall::Gives::Objects:
-        if (is_error || PyTuple_CheckExact(made.ptr()) == 0) return false;
+        if (!made || !is_tuple_of_numbers(made.ptr())) return false;
         break;
       case NumberCall::Gives::Number:
-        if (is_error || word_of(made.ptr()) != call.word) return false;
+        if (!made || word_of(made.ptr()) != call.word) return false;
         scalar = scalar_from(made.ptr());
         break;
       case NumberCall::Gives::Same:
-        if (is_error || !is_same_number(made.ptr(), call.object.ptr()))
+        if (!made || !is_same_number(made.ptr(), call.object.ptr()))
           return false;
         break;
     }
-    numbers_.push_back(std::move(made));
-    scalars_.push_back(scalar);
+    add(std::move(made), scalar);
   }
   return true;
 }
 
 // ---- a function that is traced
 
+namespace {
+
+py::object errstate_now() { return python_module("numpy").attr("geterr")(); }
+
+}  // namespace
+
 TracedNumbers::TracedNumbers(ProgramBuilder& builder,
                              std::vector<py::object> arguments,
-                             const AskedScalars& asked)
-    : builder_(builder), asked_(asked), numbers_(std::move(arguments)) {
+                             AskedScalars asked, bool tells)
+    : builder_(builder),
+      asked_(std::move(asked)),
+      numbers_(std::move(arguments)),
+      tells_(tells),
+      errstate_(errstate_now()) {
   all_traced.push_back(this);
 }
 
-TracedNumbers::~TracedNumbers() { all_traced.pop_back(); }
+TracedNumbers::~TracedNumbers() { std::erase(all_traced, this); }
+
+py::object TracedNumbers::context() const {
+  if (errstate_now().equal(errstate_)) return {};
+  return python_module("contextvars").attr("copy_context")();
+}
 
 py::object TracedNumbers::next(const ArgumentWord& word, const Scalar& scalar) {
   return stand_for(word, scalar, numbers_[ids_.size()]);
 }
 
 py::object TracedNumbers::stand_for(const ArgumentWord& word,
-                                    const Scalar& scalar, PyObject* number) {
+                                    const Scalar& scalar,
+                                    const py::object& number) {
   // A bool gives way to every dtype, as an array of bools does.
   const bool is_weak =
       word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
@@ -134,8 +185,7 @@ py::object TracedNumbers::stand_for(const ArgumentWord& word,
       is_weak ? builder_.number(scalar) : builder_.scalar(word.dtype);
   const auto place = static_cast<std::uint32_t>(ids_.size());
   ids_.push_back(value.id());
-  return asked_.contains(place) ? py::reinterpret_borrow<py::object>(number)
-                                : make_value(value);
+  return asked_.contains(place) ? number : make_value(value);
 }
 
 TracedNumbers* TracedNumbers::of(std::span<PyObject* const> operands) {
@@ -151,29 +201,52 @@ TracedNumbers* TracedNumbers::of(std::span<PyObject* const> operands) {
   return traced == all_traced.end() ? nullptr : *traced;
 }
 
+std::optional<std::uint32_t> TracedNumbers::place_of(const Value& value) const {
+  if (!builder_.makes(value)) return std::nullopt;
+  const auto id = std::ranges::lower_bound(ids_, value.id());
+  if (id == ids_.end() || *id != value.id()) return std::nullopt;
+  return static_cast<std::uint32_t>(id - ids_.begin());
+}
+
 std::optional<NumberCall::Operand> TracedNumbers::operand_of(
     PyObject* object) const {
-  if (Py_TYPE(object) != value_type) {
-    if (!is_plain(object)) return std::nullopt;
-    return NumberCall::Operand{.constant =
-                                   py::reinterpret_borrow<py::object>(object)};
+  if (Py_TYPE(object) == value_type) {
+    const auto place = place_of(*native<Value>(object));
+    if (!place) return std::nullopt;
+    return NumberCall::Operand{.number = *place};
   }
-  const Value& value = *native<Value>(object);
-  if (!builder_.makes(value)) return std::nullopt;
-  const auto id = std::ranges::find(ids_, value.id());
-  if (id == ids_.end()) return std::nullopt;
-  return NumberCall::Operand{.number =
-                                 static_cast<std::uint32_t>(id - ids_.begin())};
+  if (!is_plain(object)) return std::nullopt;
+  auto constant = py::reinterpret_borrow<py::object>(object);
+  // The function may change it later.
+  if (!is_number(object) && !is_static(object))
+    constant = python_module("copy").attr("deepcopy")(constant);
+  return NumberCall::Operand{.constant = std::move(constant)};
+}
+
+py::object TracedNumbers::tell(const Value& value) {
+  const auto place = tells_ ? place_of(value) : std::nullopt;
+  if (!place) return {};
+  if (*place < arguments_) {
+    asked_.insert(*place);
+  } else {
+    NumberCall& call = calls_[*place - arguments_];
+    call.gives = NumberCall::Gives::Same;
+    call.object = numbers_[*place];
+  }
+  return numbers_[*place];
 }
 
 py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
   py::object made = numbers_.result_of(call);
   if (!made) {
     const py::error_already_set error;
-    if (error.matches(PyExc_Exception)) keep(std::move(call), {});
+    if (error.matches(PyExc_Exception)) {
+      call.object = py::reinterpret_borrow<py::object>(error.value());
+      keep(std::move(call), {});
+    }
     throw error;
   }
-  if (PyTuple_CheckExact(made.ptr()) != 0 && !is_item) {
+  if (!is_item && is_tuple_of_numbers(made.ptr())) {
     const auto place = static_cast<std::uint32_t>(ids_.size());
     const auto count = py::len(made);
     call.gives = NumberCall::Gives::Objects;
@@ -189,7 +262,7 @@ py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
   if (const auto word = word_of(made.ptr())) {
     call.gives = NumberCall::Gives::Number;
     call.word = *word;
-  } else if (is_number(made.ptr()) || is_item) {
+  } else if (is_number(made.ptr())) {
     call.gives = NumberCall::Gives::Same;  // no program has it
     call.object = made;
   } else {
@@ -207,14 +280,21 @@ py::object TracedNumbers::keep(NumberCall call, py::object made) {
           ? call.word
           : ArgumentWord{.kind = ArgumentKind::Number, .dtype = DType::Float64};
   const Scalar scalar = is_scalar ? scalar_from(made.ptr()) : Scalar(0.0);
-  numbers_.add(made);
-  py::object value = stand_for(word, scalar, made.ptr());
+  numbers_.add(made, scalar);
+  py::object value = stand_for(word, scalar, made);
   if (is_scalar && asked_.contains(place)) {
     call.gives = NumberCall::Gives::Same;
     call.object = made;
   }
   calls_.push_back(std::move(call));
   return is_scalar ? value : made;
+}
+
+py::object tell_number(const Value& value) {
+  const py::object object = make_value(value);
+  PyObject* const one[] = {object.ptr()};
+  TracedNumbers* const numbers = TracedNumbers::of(one);
+  return numbers == nullptr ? py::object() : numbers->tell(value);
 }
 
 py::object number_result(py::handle function,
@@ -229,6 +309,7 @@ py::object number_result(py::handle function,
     if (!operand) return {};
     call.operands.push_back(std::move(*operand));
   }
+  call.context = numbers->context();
   return numbers->result_of(std::move(call), false);
 }
 

@@ -40,18 +40,31 @@ struct NumberCall {
     pybind11::object constant{};  // constant
   };
   enum class Gives : std::uint8_t {
-    Error,    // which the function may have caught
-    Objects,  // a tuple: others take its items
+    Error,    // like `object`, which the function may have caught
+    Objects,  // a tuple of numbers, which others take
     Number,   // of the kind that `word` says: a scalar of the program
     Same,     // `object`: its value decided what the function did
   };
 
   pybind11::object function;
   std::vector<Operand> operands{};
-  pybind11::object names{};  // of the last operands: a tuple, or null
+  pybind11::object names{};    // of the last operands: a tuple, or null
+  pybind11::object context{};  // in which NumPy's errstate is another, or null
   Gives gives = Gives::Error;
   ArgumentWord word{};
   pybind11::object object{};
+
+  template <typename Visit>
+  int visit_objects(Visit visit) const {
+    const auto visit_one = [&](const pybind11::object& object) {
+      return object ? visit(object.ptr()) : 0;
+    };
+    for (const pybind11::object* each : {&function, &names, &context, &object})
+      if (const int result = visit_one(*each)) return result;
+    for (const Operand& operand : operands)
+      if (const int result = visit_one(operand.constant)) return result;
+    return 0;
+  }
 };
 
 /// The numbers of one call: its arguments', then what each NumberCall gave.
@@ -68,8 +81,14 @@ class CallNumbers {
 
   /// Null, with an error set: that is what it gives.
   pybind11::object result_of(const NumberCall& call) const;
-  void add(pybind11::object number) { numbers_.push_back(std::move(number)); }
-  PyObject* operator[](std::size_t i) const { return numbers_[i].ptr(); }
+  void add(pybind11::object number, const Scalar& scalar) {
+    numbers_.push_back(std::move(number));
+    scalars_.push_back(scalar);
+  }
+  const pybind11::object& operator[](std::size_t i) const {
+    return numbers_[i];
+  }
+  std::size_t size() const noexcept { return numbers_.size(); }
 
  private:
   std::vector<pybind11::object> numbers_;
@@ -80,17 +99,27 @@ class CallNumbers {
 /// number_result() finds it.
 class TracedNumbers {
  public:
-  /// `asked`: the scalars whose numbers the function gets.
+  /// `asked`: the scalars whose numbers the function gets. `tells` says a
+  /// number to who asks; else number_asked() is raised.
   TracedNumbers(ProgramBuilder& builder,
-                std::vector<pybind11::object> arguments,
-                const AskedScalars& asked);
+                std::vector<pybind11::object> arguments, AskedScalars asked,
+                bool tells);
   ~TracedNumbers();
   TracedNumbers(const TracedNumbers&) = delete;
   TracedNumbers& operator=(const TracedNumbers&) = delete;
 
   /// What stands for the next scalar argument, or its number.
   pybind11::object next(const ArgumentWord& word, const Scalar& scalar);
+  /// The number that `value` is in this call, whose value decides from now on.
+  /// Null: it is none, or nobody is told.
+  pybind11::object tell(const Value& value);
   std::vector<NumberCall> take_calls() { return std::move(calls_); }
+  /// Those that were asked for at first or told, of the arguments.
+  const AskedScalars& asked() const noexcept { return asked_; }
+  /// Those of take_calls(), in this call.
+  const std::vector<Scalar>& scalars() const noexcept {
+    return numbers_.scalars();
+  }
   /// Those that the first gpuos.Value of `operands` is of, or null.
   static TracedNumbers* of(std::span<PyObject* const> operands);
 
@@ -98,16 +127,21 @@ class TracedNumbers {
   friend pybind11::object number_result(pybind11::handle function,
                                         std::span<PyObject* const> operands,
                                         pybind11::handle names);
+  std::optional<std::uint32_t> place_of(const Value& value) const;
   std::optional<NumberCall::Operand> operand_of(PyObject* object) const;
+  pybind11::object context() const;
   pybind11::object result_of(NumberCall call, bool is_item);
   pybind11::object keep(NumberCall call, pybind11::object made);
   pybind11::object stand_for(const ArgumentWord& word, const Scalar& scalar,
-                             PyObject* number);
+                             const pybind11::object& number);
 
   ProgramBuilder& builder_;
-  const AskedScalars& asked_;
+  AskedScalars asked_;
   CallNumbers numbers_;
-  std::vector<std::uint32_t> ids_;  // of the values, by number
+  const std::size_t arguments_ = numbers_.size();
+  const bool tells_;
+  const pybind11::object errstate_;
+  std::vector<std::uint32_t> ids_;  // of the values, by number; ascending
   std::vector<NumberCall> calls_;
 };
 
@@ -124,7 +158,11 @@ pybind11::object numbers_result(pybind11::handle function,
                                 const pybind11::object& args,
                                 const pybind11::object& keywords);
 
-/// The same for a function of Python's module `operator`.
+/// The number that `value` is in the call that is traced, whose value decides
+/// from now on. Null: it is computed of arrays, or nobody is told.
+pybind11::object tell_number(const Value& value);
+
+/// The same as number_result() for a function of Python's module `operator`.
 pybind11::object operator_result(const char* name,
                                  std::span<PyObject* const> operands);
 

@@ -87,7 +87,9 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
 }
 
 Traced* Fused::find(FusedCall& call) const {
-  if (last_ != nullptr && last_->serves(call)) return last_;
+  // What serves() has Python compute may come back here and change last_.
+  Traced* const last = last_;
+  if (last != nullptr && last->serves(call)) return last;
   const auto found = by_hash_.find(call.key().hash());
   Traced* at = found == by_hash_.end() ? nullptr : found->second;
   while (at != nullptr && !at->serves(call)) at = at->next;
@@ -105,25 +107,19 @@ auto Fused::explained(const FusedCall& call, Body body) const {
   }
 }
 
-void Fused::check_answers(const Traced& traced, FusedCall& call) const {
-  if (traced.has_asked && !traced.answers_the_same(call))
-    throw InvalidArgument(name_ +
-                          ": expected functions of numbers that give the same "
-                          "kind of number each time, got one that does not");
-}
-
 Traced& Fused::find_or_trace(FusedCall& call) {
   if (Traced* known = find(call)) return use(*known);
   const std::uint64_t version = *version_;
   std::vector<Part> parts;
   std::unique_ptr<Traced> made =
       trace(KnownKey(call.key()), call, function_, parts);
-  // Another thread may have replaced the function meanwhile, or have traced the
-  // same.
+  // Another thread may have traced the same meanwhile, or have replaced the
+  // function.
+  Traced* const known = find(call);
   if (version != *version_) return find_or_trace(call);
-  if (Traced* known = find(call)) return use(*known);
+  if (known != nullptr) return use(*known);
   Traced& traced = *made;
-  check_answers(traced, call);
+  call.add_scalars(traced.more_scalars);
   add(std::move(made), parts);
   warn_of_many(traced);
   return traced;
@@ -135,7 +131,7 @@ Traced& Fused::find_or_trace_values(FusedCall& call) {
   Traced* known = found == by_hash_.end() ? nullptr : found->second;
   while (known != nullptr && !(known->is_of_values && known->serves(call)))
     known = known->next;
-  if (known != nullptr) return *known;
+  if (known != nullptr) return use(*known);
   AskedScalars all;
   for (std::uint32_t i = 0; i < call.numbers().size(); ++i) all.insert(i);
   const std::uint64_t version = *version_;
@@ -145,7 +141,7 @@ Traced& Fused::find_or_trace_values(FusedCall& call) {
   if (version != *version_) return find_or_trace_values(call);
   made->is_of_values = true;
   Traced& traced = *made;
-  check_answers(traced, call);
+  call.add_scalars(traced.more_scalars);
   add(std::move(made), parts);
   warn_of_many(traced);
   return traced;

@@ -57,6 +57,7 @@ struct Traced {
   bool is_of_values = false;  // of find_or_trace_values()
   AskedScalars asked_scalars{};
   std::vector<NumberCall> number_calls;  // what Python computes for each call
+  std::vector<Scalar> more_scalars;      // what it gave when it was traced
   Program program;
   Value made;  // its first output, of its builder
   /// Makes what the function returned out of a list of arrays; None if it
@@ -67,6 +68,16 @@ struct Traced {
   std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
   Traced* next = nullptr;                                  // of the same hash
   std::uint64_t used = 0;  // when, among those of its function
+
+  template <typename Visit>
+  int visit_objects(Visit visit) const {
+    for (const auto* all : {&key.objects, &example.numbers})
+      for (const pybind11::object& object : *all)
+        if (const int result = visit(object.ptr())) return result;
+    for (const NumberCall& call : number_calls)
+      if (const int result = call.visit_objects(visit)) return result;
+    return visit(rebuild.ptr());
+  }
 
   /// The forms of the outputs for inputs of these shapes.
   std::shared_ptr<const std::vector<TensorView>> output_forms(
@@ -114,6 +125,8 @@ class Fused {
          {&function_, &trace_, &runtime_, &of_runtimes_, &of_trees_}) {
       if (const int result = visit(object->ptr())) return result;
     }
+    for (const auto& traced : traced_)
+      if (const int result = traced->visit_objects(visit)) return result;
     return 0;
   }
   void clear();
@@ -141,9 +154,6 @@ class Fused {
   /// decides what is computed, as it does of one in the function.
   Traced& find_or_trace_values(FusedCall& call);
   Traced* find(FusedCall& call) const;
-  /// Gives `call` the scalars of a program that was made for it. Throws:
-  /// InvalidArgument.
-  void check_answers(const Traced& traced, FusedCall& call) const;
   Traced& use(Traced& traced);
   void add(std::unique_ptr<Traced> made, std::span<const Part> parts);
   void forget_oldest();
@@ -160,7 +170,8 @@ class Fused {
                                      const KnownKey& key,
                                      const ExampleCall& example,
                                      const pybind11::object& function,
-                                     const AskedScalars& asked) const;
+                                     const AskedScalars& asked,
+                                     bool tells = true) const;
   /// Runs `body`; what it refuses is said with the line of the function that
   /// the shapes of the call do not fit, if there is one.
   template <typename Body>

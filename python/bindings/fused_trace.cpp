@@ -24,8 +24,8 @@ namespace {
 class Stand {
  public:
   Stand(ProgramBuilder& builder, const KnownKey& key,
-        const ExampleCall& example, const AskedScalars& asked)
-      : numbers(builder, example.numbers, asked) {
+        const ExampleCall& example, const AskedScalars& asked, bool tells)
+      : numbers(builder, example.numbers, asked, tells) {
     std::size_t object = 0;
     std::size_t scalar = 0;
     py::list all;
@@ -166,7 +166,10 @@ bool Traced::answers_the_same(FusedCall& call) const {
   const std::size_t given = example.scalars.size();
   for (const std::uint32_t number : asked_scalars)
     if (number < given &&
-        !example.scalars[number].is_same(call.scalars()[number]))
+        (!example.scalars[number].is_same(call.scalars()[number]) ||
+         (example.scalars[number].is_complex() &&
+          !is_same_number(example.numbers[number].ptr(),
+                          call.numbers()[number]))))
       return false;
   const bool are_same_shapes =
       !has_asked_shapes ||
@@ -200,18 +203,20 @@ std::unique_ptr<Traced> Fused::trace(const KnownKey& key,
       const Tracing tracing(&parts);
       auto made = trace_once(builder, key, example, function, asked);
       if (!asks_more()) return made;
-    } catch (...) {
+    } catch (const py::error_already_set& error) {
+      const bool is_over = !error.matches(PyExc_Exception) &&
+                           !error.matches(number_asked());  // Ctrl-C
+      if (is_over || !asks_more()) throw;
+    } catch (const Error&) {
       if (!asks_more()) throw;
     }
   }
 }
 
-std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
-                                          const KnownKey& key,
-                                          const ExampleCall& example,
-                                          const py::object& function,
-                                          const AskedScalars& asked) const {
-  Stand stand(builder, key, example, asked);
+std::unique_ptr<Traced> Fused::trace_once(
+    ProgramBuilder& builder, const KnownKey& key, const ExampleCall& example,
+    const py::object& function, const AskedScalars& asked, bool tells) const {
+  Stand stand(builder, key, example, asked, tells);
   const py::tuple result = [&] {
     const WithoutLock to_others;
     return trace_(function, stand.args, stand.keywords);
@@ -228,11 +233,12 @@ std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
   }
   made->program = builder.build();
   made->rebuild = result[1];
-  made->asked_scalars = asked;
+  made->asked_scalars = stand.numbers.asked();
   made->has_asked_shapes = builder.has_told_shapes();
+  made->more_scalars = stand.numbers.scalars();
   made->number_calls = stand.numbers.take_calls();
-  made->has_asked =
-      made->has_asked_shapes || !asked.empty() || !made->number_calls.empty();
+  made->has_asked = made->has_asked_shapes || !made->asked_scalars.empty() ||
+                    !made->number_calls.empty();
   return made;
 }
 
@@ -372,7 +378,7 @@ void Fused::warn_of_many(const Traced& made) {
     ProgramBuilder builder;
     builder.set_shapes(made.example.shapes);
     try {
-      trace_once(builder, made.key, made.example, function, {});
+      trace_once(builder, made.key, made.example, function, {}, false);
     } catch (const py::error_already_set& error) {
       traceback = error.trace();
     } catch (const Error&) {

@@ -9,6 +9,7 @@
 
 #include "fused_numbers.h"
 #include "gpuos/error.h"
+#include "has_attribute.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"
@@ -45,12 +46,68 @@ constexpr char kNoMemory[] =
   throw InvalidArgument(std::string(name) + why);
 }
 
-// Refused but for what is computed of numbers alone.
-auto asker(const char* name, const char* why) {
-  return [name, why](const Value& x, const py::args&, const py::kwargs&) {
+py::object builtin(const char* name) {
+  return py::module_::import("builtins").attr(name);
+}
+
+// What Python's function gives of a number; others are refused.
+auto asker(const char* name, const char* why, const char* function) {
+  return [name, why, function](const Value& x) -> py::object {
+    if (const py::object number = tell_number(x))
+      return builtin(function)(number);
     ask_number(x);
     refuse(name, why);
   };
+}
+
+// Whether it is true decides, and not its value.
+py::object bool_of_value(const py::object& self) {
+  PyObject* const one[] = {self.ptr()};
+  const py::object truth = operator_result("truth", one);
+  if (truth && Py_TYPE(truth.ptr()) != value_type) return truth;
+  const Value& x = value_of(truth ? truth.ptr() : self.ptr(), "__bool__");
+  if (py::object told = tell_number(x)) return told;
+  ask_number(x);
+  refuse("__bool__", kNoValue);
+}
+
+py::object index_of(const Value& x) {
+  if (const py::object number = tell_number(x)) {
+    PyObject* const index = PyNumber_Index(number.ptr());
+    if (index == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(index);
+  }
+  ask_number(x);
+  refuse("__index__", kNoCount);
+}
+
+// A number's own method.
+auto method_asker(const char* name) {
+  return [name](const Value& x, const py::args& args,
+                const py::kwargs& keywords) -> py::object {
+    if (const py::object number = tell_number(x))
+      return number.attr(name)(*args, **keywords);
+    ask_number(x);
+    refuse(name, kNoValue);
+  };
+}
+
+// As a text: of a number that of the number, which decides.
+py::str text_of_value(const py::object& self) {
+  const py::object number = tell_number(self.cast<const Value&>());
+  return number ? py::str(number) : py::repr(self);
+}
+
+py::object formatted(const py::object& self, const py::str& form) {
+  const py::object number = tell_number(self.cast<const Value&>());
+  return builtin("format")(number ? number : py::object(py::repr(self)), form);
+}
+
+py::object as_ndarray(const Value& x, const py::args& args,
+                      const py::kwargs& keywords) {
+  const py::object number = tell_number(x);
+  if (!number) refuse("__array__", kNoMemory);
+  return python_module("numpy").attr("array")(number, *args, **keywords);
 }
 
 auto refuser(const char* name, const char* why) {
@@ -211,8 +268,9 @@ auto attribute(const char* name, Value (*of)(const Operand&)) {
 
 py::object conjugated(const py::object& x) {
   PyObject* const operands[] = {x.ptr()};
-  const py::object made =
-      number_result(python_module("numpy").attr("conjugate"), operands);
+  const py::object method =
+      python_module("operator").attr("methodcaller")("conjugate");
+  const py::object made = number_result(method, operands);
   return made ? made : make_value(conjugate(value_of(x.ptr(), "conjugate")));
 }
 
@@ -296,8 +354,12 @@ void add_methods(Class& type) {
     });
   // Methods that NumPy's arrays have, and attributes: what no value has.
   type.def(
-      "__getattr__", [](const Value&, const std::string& name) -> py::object {
+      "__getattr__", [](const Value& x, const std::string& name) -> py::object {
         const bool is_special = name.starts_with("__");
+        // What Python's numbers have, such as bit_length().
+        const py::object number = is_special ? py::object() : tell_number(x);
+        if (number && has_attribute(number, name.c_str()))
+          return number.attr(name.c_str());
         throw py::attribute_error(name +
                                   ": a traced value has no such attribute" +
                                   (is_special ? "" : kOutside));
@@ -306,14 +368,19 @@ void add_methods(Class& type) {
 
 template <typename Class>
 void add_refusals(Class& type) {
-  for (const char* name :
-       {"__bool__", "__int__", "__float__", "__complex__", "item", "tolist"})
-    type.def(name, asker(name, kNoValue));
-  type.def("__index__", asker("__index__", kNoCount));
+  type.def("__bool__", &bool_of_value)
+      .def("__int__", asker("__int__", kNoValue, "int"))
+      .def("__float__", asker("__float__", kNoValue, "float"))
+      .def("__complex__", asker("__complex__", kNoValue, "complex"))
+      .def("__index__", &index_of)
+      .def("__str__", &text_of_value)
+      .def("__format__", &formatted);
+  for (const char* name : {"item", "tolist"})
+    type.def(name, method_asker(name));
   type.def("__contains__", refuser("__contains__", kNoElements));
   for (const char* name : {"__setitem__", "__delitem__"})
     type.def(name, refuser(name, kNoChange));
-  type.def("__array__", refuser("__array__", kNoMemory));
+  type.def("__array__", &as_ndarray);
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ void ask_number(const Value& value);
 /// Throws: InvalidArgument, naming `where`, if `object` is no gpuos.Value.
 const Value& value_of(PyObject* object, std::string_view where);
 
+/// Whether it is an integer of Python that no dtype has.
+bool is_too_wide(PyObject* object);
+
 /// A NumPy scalar, or an array without dimensions.
 bool is_numpy_scalar(PyObject* object);
 

@@ -4,6 +4,7 @@
 
 #include "errors.h"
 #include "fused_numbers.h"
+#include "native.h"
 #include "operator_slots.h"
 #include "value_object.h"
 
@@ -83,7 +84,15 @@ struct ValueOperators {
   }
 
   static PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {
-    if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (modulus != Py_None) {
+      return guarded([&] {
+        PyObject* const all[] = {x, y, modulus};
+        const py::object pow = py::module_::import("builtins").attr("pow");
+        py::object made = number_result(pow, all);
+        if (!made) made = py::reinterpret_borrow<py::object>(Py_NotImplemented);
+        return made.release().ptr();
+      });
+    }
     return binary<Op::Power>(x, y);
   }
 
@@ -131,12 +140,24 @@ struct ValueOperators {
   }
 };
 
+// As of a number, whose value decides; arrays have none.
+Py_hash_t hash_of_number(PyObject* self) noexcept {
+  Py_hash_t hash = -1;
+  PyObject* const done = guarded([&]() -> PyObject* {
+    const py::object number = tell_number(*native<Value>(self));
+    hash = number ? PyObject_Hash(number.ptr())
+                  : PyObject_HashNotImplemented(self);
+    return nullptr;
+  });
+  static_cast<void>(done);
+  return hash;
+}
+
 }  // namespace
 
 void add_operators(py::class_<Value>& type) {
   OperatorSlots<ValueOperators>::add_to(type);
-  reinterpret_cast<PyTypeObject*>(type.ptr())->tp_hash =
-      PyObject_HashNotImplemented;
+  reinterpret_cast<PyTypeObject*>(type.ptr())->tp_hash = hash_of_number;
 }
 
 }  // namespace gpuos::python

@@ -182,6 +182,8 @@ def child(subject: str, seconds: float, *, with_torch: bool) -> int:
     # Python itself gives a handler half a module while that is imported.
     for name in ("awaiting", "array_methods", "numpy_functions", "tracing"):
         importlib.import_module(f"gpuos.{name}")
+    if with_torch and HAS_TORCH:
+        importlib.import_module("gpuos.torch")
     foreign.acts = [compute, call_fused, await_ticket, ask_session]
     if with_torch and HAS_TORCH:
         foreign.acts.insert(0, compute_in_torch)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -168,3 +171,180 @@ def test_deferred_operations_may_be_made_of_them(host):
     x = host.ones(2)
     made = fused(x + 1, 2) + fused(x, -1)
     assert made.numpy().tolist() == pytest.approx([10.02, 10.02])
+
+
+# ---- Functions that do more with numbers, each called in this order.
+
+
+def interp_of_changed(x, k):
+    w = np.ones(3)
+    s = np.interp(k, [0, 1, 2], w)
+    w *= 2
+    return x * s + np.interp(k, [0, 1, 2], w)
+
+
+def kinds_of_errors(x, b, k):
+    try:
+        s = b**k
+    except ZeroDivisionError:
+        return x * 0
+    except OverflowError:
+        return x * 7
+    return x * s
+
+
+def raising(x, k):
+    with np.errstate(all="raise"):
+        try:
+            s = np.float64(1) / k
+        except FloatingPointError:
+            s = 0.5
+    return x * s
+
+
+def quiet(x, k):
+    with np.errstate(all="ignore"):
+        s = np.exp(k)
+    return x * s
+
+
+def in_a_thread(x, k):
+    with ThreadPoolExecutor(1) as pool:
+        s = pool.submit(lambda: k * 10000000000).result()
+    return x * s
+
+
+def told_and_computed(x, k, j):
+    a, b = j + 1.5, k * 2
+    y = x + 1 if b > 3 else x
+    return y * (k * 0.1) * int(j) + a
+
+
+def halved(x, k):
+    while k > 1:
+        k = k / 2
+    return x * k
+
+
+def from_a_table(x, k):
+    return x * {1: 10, 2: 20}.get(k, 0) if k in {1, 2, 3} else x - len(str(k))
+
+
+MORE = [
+    (interp_of_changed, [(1.5,), (0.5,)]),
+    (kinds_of_errors, [(0.0, -1), (10.0, 400), (2.0, 3)]),
+    (raising, [(2.0,), (0.0,), (4.0,)]),
+    (quiet, [(1.0,), (1000.0,), (2.0,)]),
+    (in_a_thread, [(2**31,), (3,)]),
+    (told_and_computed, [(k, 2) for k in (1, 2, 5, 7.5)]),
+    (halved, [(9.0,), (3.0,), (100.0,)]),
+    (from_a_table, [(1,), (2,), (3,), (4,), (1234,)]),
+    (lambda x, k: x * (1 if k else 2), [(0,), (3,), (0.0,), (5,)]),
+    (lambda x, k: x + float(f"{k:.1f}"), [(0.25,), (0.31,)]),
+    (lambda x, k: x * k.bit_length() * k.conjugate(), [(5,), (1000,)]),
+    (lambda x, k: x * pow(k, 3, 7), [(5,), (6,)]),
+    (lambda x, k: x * np.float32(k), [(0.5,), (1.5,)]),
+    (lambda x, k: x < k, [(2**70,), (-(2**70),), (2,)]),
+    (lambda x, k: x + (k**3 - k**3 + k) % 1000, [(10**30,), (7,)]),
+    (lambda x, k: x * np.longdouble(2) * k, [(math.nan,), (math.nan,)]),
+    (lambda x, k: x * np.divmod(k, 3)[1], [(math.inf,), (5.0,)]),
+    (lambda x, t: x * np.copysign(1, t[0]), [((0.0,),), ((-0.0,),)]),
+    (lambda x, k: x * np.copysign(1, float(k)), [(0.0,), (-0.0,), (1.0,)]),
+    (
+        lambda x, z: x * np.float32((complex(z).real - 1) * 1e8),
+        [(1.00000001 + 1j,), (1.00000002 + 1j,)],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"), MORE, ids=[f"{i}" for i in range(len(MORE))]
+)
+def test_calls_in_order_are_numpys(host, function, calls):
+    x = np.array([1, 2, 3], "float32")
+    on = host.array(x)
+    fused = host.fuse(function)
+    for args in calls:
+        wanted = outcome(function, x, *args)
+        got = outcome(fused, on, *args)
+        if isinstance(wanted, np.ndarray) and wanted.dtype.char in "gG":
+            continue
+        assert not differ(wanted, got), (args, wanted, got)
+
+
+def test_few_programs_of_many_values(host):
+    x = host.ones(3)
+    for function, most in ((told_and_computed, 3), (from_a_table, 4)):
+        fused = host.fuse(function)
+        for k in (0.1, 0.2, 0.3, 1.0, 5.0, 6.0, 7.0):
+            fused(x, *((k, 2) if function is told_and_computed else (k > 1,)))
+        assert len(fused.programs()) <= most
+    fused = host.fuse(lambda x, k: x if k else -x)
+    for k in range(10):
+        fused(x, k)
+    assert len(fused.programs()) == 2
+
+
+def test_a_function_that_asks_for_many_numbers_runs_once(host):
+    runs = []
+
+    def count_down(x, k):
+        runs.append(k)
+        while k > 1:
+            k = k - 1.0
+        return x * k
+
+    host.fuse(count_down)(host.ones(3), 2000.5)
+    assert len(runs) == 1
+
+
+class Hooked(np.float64):
+    hook = None
+
+    def __mul__(self, other):
+        hook, Hooked.hook = Hooked.hook, None
+        if hook is not None:
+            hook()
+        return np.float64(float(self) * other)
+
+
+def test_a_call_amid_a_call_changes_no_program(host):
+    def function(x, op, k):
+        return x + k * 2 if op == "add" else x * (k * 2)
+
+    def hundreds(x, op, k):  # noqa: ARG001
+        return x * (k * 100)
+
+    fused, x = host.fuse(function), host.array([1.0, 2.0, 3.0])
+    fused(x, "mul", Hooked(3))
+    fused(x, "add", Hooked(3))
+    Hooked.hook = lambda: fused(x, "mul", Hooked(3))
+    assert fused(x, "add", Hooked(3)).numpy().tolist() == [7, 8, 9]
+    Hooked.hook = lambda: fused.replace(hundreds)
+    new = host.ones(3, dtype="float64")
+    fused(new, "add", Hooked(3))
+    assert fused(new, "add", Hooked(3)).numpy().tolist() == [300] * 3
+
+
+def test_ctrl_c_after_a_number_was_asked_for_arrives(host):
+    def function(x, k):
+        try:
+            return x * x[k]
+        except BaseException:  # noqa: BLE001
+            raise KeyboardInterrupt from None
+
+    with pytest.raises(KeyboardInterrupt):
+        host.fuse(function)(host.ones(3), 2)
+
+
+def test_numbers_that_hold_their_function_are_collected(host):
+    class Number(np.float64):
+        pass
+
+    fused, number = host.fuse(lambda x, k: x * (k * 2)), Number(2)
+    number.holder = fused
+    gone = weakref.ref(number)
+    fused(host.ones(3), number)
+    del fused, number
+    gc.collect()
+    assert gone() is None
