@@ -19,7 +19,7 @@ DType dtype_of_number(PyObject* object) noexcept {
   if (PyFloat_CheckExact(object)) return DType::Float64;
   if (PyLong_CheckExact(object)) return DType::Int64;
   if (PyBool_Check(object)) return DType::Bool;
-  return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
+  return PyComplex_CheckExact(object) ? DType::Complex128 : DType::Float32;
 }
 
 // A tuple decides what the function does, unless there are arrays in it.

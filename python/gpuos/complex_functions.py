@@ -2,6 +2,7 @@
 
 Each is a program of two results, the parts, which are computed in double of
 the parts of its argument: no square of a float is too large or too small there.
+Of a complex128 one may be, and close to a branch point digits may be lost.
 Zeros, infinities and NaN are as in annex G of the C standard.
 """
 
@@ -22,18 +23,16 @@ if TYPE_CHECKING:
 Array = _core.Array
 Parts = tuple[Any, Any]
 
-_DTYPE = np.dtype("complex64")
 _WIDE = np.dtype("float64")
-_PART = np.dtype("float32")
 
 
 def has(name: str, x: Any) -> bool:
     """Whether call() is what computes NumPy's function `name` of x."""
-    return name in _FUNCTIONS and type(x) is Array and x.dtype == _DTYPE
+    return name in _FUNCTIONS and type(x) is Array and x.dtype.kind == "c"
 
 
 def call(name: str, x: Array) -> Array:
-    made = x.runtime.empty(x.shape, _DTYPE)
+    made = x.runtime.empty(x.shape, x.dtype)
     _fused(name)(x, out=(made.real, made.imag))
     return made
 
@@ -44,7 +43,8 @@ def _fused(name: str) -> _core.Fused:
 
     def compute(z: Any) -> Parts:
         re, im = function(z.real.astype(_WIDE), z.imag.astype(_WIDE))
-        return re.astype(_PART), im.astype(_PART)
+        part = z.real.dtype
+        return re.astype(part), im.astype(part)
 
     return fuse(compute)
 

@@ -36,6 +36,7 @@ DTYPES = {
     (2, 32): "float32",
     (2, 64): "float64",
     (5, 64): "complex64",
+    (5, 128): "complex128",
     (6, 8): "bool",
 }
 ALLOWED = (

@@ -166,7 +166,7 @@ def test_casts_to_integers_and_back_are_two(rt, of, by):
     a compiler that sees both must not take them for one."""
     ends = [-0.32, -0.0, 0.0, 7.9, -7.9, 1e20, -1e20, np.inf, np.nan]
     x = rt.array(quietly(np.array(ends).astype, of))
-    back = ("float16", "float32", "float64", "complex64")
+    back = ("float16", "float32", "float64", "complex64", "complex128")
 
     def casts(x):
         return tuple(x.astype(by).astype(to) for to in back)
@@ -180,8 +180,9 @@ def test_casts_to_integers_and_back_are_two(rt, of, by):
     assert [y.numpy().tobytes() for y in program(x)] == expected
 
 
-def test_a_complex_array_is_no_real_one(rt):
-    x = sample(np.dtype("complex64"))
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_complex_array_is_no_real_one(rt, dtype):
+    x = sample(np.dtype(dtype))
     with pytest.raises(gpuos.InvalidArgument, match="real or absolute"):
         run(rt, lambda x: x.astype("float32"), x)
     compare(rt, lambda x: x.astype(bool), x)
