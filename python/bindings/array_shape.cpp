@@ -42,7 +42,7 @@ py::array shadow_of(const TensorView& view) {
     bytes[i] = strides[i] * item;
   }
   // With an owner it is a view of the memory, not a copy.
-  return {py::dtype("u" + std::to_string(item)), shape, bytes, no_memory,
+  return {py::dtype("V" + std::to_string(item)), shape, bytes, no_memory,
           py::int_(0)};
 }
 

@@ -24,6 +24,7 @@ Array = _core.Array
 Parts = tuple[Any, Any]
 
 _WIDE = np.dtype("float64")
+_BASES = {"log2": 2.0, "log10": 10.0}
 
 
 def has(name: str, x: Any) -> bool:
@@ -42,8 +43,12 @@ def _fused(name: str) -> _core.Fused:
     function = _FUNCTIONS[name]
 
     def compute(z: Any) -> Parts:
-        re, im = function(z.real.astype(_WIDE), z.imag.astype(_WIDE))
         part = z.real.dtype
+        if name in _BASES and part == _WIDE:
+            made = np.log(z)  # which loses no digits where it crosses 0
+            base = math.log(_BASES[name])
+            return made.real / base, made.imag / base
+        re, im = function(z.real.astype(_WIDE), z.imag.astype(_WIDE))
         return re.astype(part), im.astype(part)
 
     return fuse(compute)
@@ -231,9 +236,9 @@ _FUNCTIONS: dict[str, Callable[[Any, Any], Parts]] = {
     "cos": _cos,
     "cosh": _cosh,
     "expm1": _expm1,
-    "log10": _log_of(10),
+    "log10": _log_of(_BASES["log10"]),
     "log1p": _log1p,
-    "log2": _log_of(2),
+    "log2": _log_of(_BASES["log2"]),
     "round": _rint,
     "sign": _sign,
     "sin": _sin,

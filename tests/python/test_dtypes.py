@@ -102,6 +102,16 @@ def test_a_parameter_may_be_complex(rt, k, expected):
     assert out.numpy()[0] == expected
 
 
+def test_a_parameter_of_16_bytes_needs_an_expression(rt):
+    params = {"k": "complex128"}
+    with pytest.raises(gpuos.InvalidArgument, match="two of float64"):
+        rt.define("sum_parts", source=SUM, params=params, inputs=0)
+    add = rt.define("add_k", "o = x + k", params=params)
+    x = rt.ones(2, "complex128")
+    rt.submit(add, x, out=x, k=0.1 - 0.2j)
+    assert x.tolist() == [1.1 - 0.2j] * 2
+
+
 @pytest.mark.parametrize("dtype", [*REST, "bool", *COMPLEX])
 def test_built_in_operators_have_four_dtypes(rt, dtype):
     x = rt.zeros(3, dtype)

@@ -180,6 +180,32 @@ def test_casts_to_integers_and_back_are_two(rt, of, by):
     assert [y.numpy().tobytes() for y in program(x)] == expected
 
 
+@pytest.mark.parametrize("count", [3, 25])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_not_rounded_before_they_meet(rt, dtype, count):
+    """A task has room for a few of them; more are in its text and code."""
+
+    def function(x, k):
+        made = x * k
+        for i in range(count):
+            made = np.where(x.real < i, made + (i / 3 + 0.1j), made)
+        return made, (made * (0.7 - 0.2j)).sum()
+
+    x = sample(np.dtype(dtype))
+    wanted = function(x, 0.3 - 0.1j)
+    rtol = 1e-13 if dtype == "complex128" else 1e-5
+    program = rt.fuse(function)
+    for is_compiled in (False, True):
+        got = program(rt.array(x), 0.3 - 0.1j)
+        np.testing.assert_allclose(got[0].numpy(), wanted[0], rtol, rtol)
+        np.testing.assert_allclose(got[1].numpy(), wanted[1], rtol)
+        if not is_compiled:
+            try:
+                program.compile(rt.array(x), 0.3 - 0.1j)
+            except gpuos.BackendUnavailable as error:
+                pytest.skip(str(error))
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_a_complex_array_is_no_real_one(rt, dtype):
     x = sample(np.dtype(dtype))
