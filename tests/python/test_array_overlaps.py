@@ -114,5 +114,5 @@ def test_real_elements_have_no_imaginary_part_to_set(rt):
     x = rt.ones(3)
     x.real = 2
     assert x.tolist() == [2, 2, 2]
-    with pytest.raises(TypeError, match="complex dtype, .* got float32"):
+    with pytest.raises(TypeError, match=r"complex dtype, .* got float32"):
         x.imag = 1
