@@ -174,39 +174,31 @@ struct Pairs {
   }
 };
 
+// One element after the other, with results in cells only: that keeps the stack
+// short.
 template <u32 W>
-__device__ __noinline__ Values<W> compute_pairs(Steps<W> steps, Ready step) {
+__device__ __noinline__ void call_pairs(Steps<W> steps, Ready step, u32 valid) {
   const Pairs<W> pairs{steps, step};
+  const u32 kind = step.kind();
   const u32 words = pairs.operand_words();
-  Values<W> last;
-#pragma unroll
+#pragma unroll 1
   for (u32 w = 0; w < W; ++w) {
-    const Four four = pairs.call(pairs.read(step.a(), words, w),
-                                 pairs.read(step.b(), words, w));
-    last.low[w] = four.values[0];
-    last.high[w] = four.values[1];
-    if (step.is_kept()) pairs.write(four, pairs.result_words(), w);
+    const bool is_step = kind == kStep;
+    if (is_step && w >= valid) return;
+    const Four a =
+        pairs.read(is_step ? step.out() : step.a(), words, is_step ? 0 : w);
+    const Four b = pairs.read(is_step ? step.a() : step.b(), words, w);
+    pairs.write(pairs.call(a, b), pairs.result_words(), is_step ? 0 : w);
   }
-  return last;
 }
 
-// All the others.
+// What calls no function.
 template <u32 W>
 __device__ __noinline__ void move_pairs(Steps<W> steps, const DeviceTask& task,
                                         Ready step, RowLane place,
                                         Valid valid) {
   const Pairs<W> pairs{steps, step};
   const u32 kind = step.kind();
-  const auto at = [&](u32 w) {
-    const Walk walk = walk_of(task, step.index(), place, sizeof(Four));
-    return reinterpret_cast<Four*>(
-        walk.is_even
-            ? walk.first + w * walk.stride
-            : address_of(task, step.index(), place.row, place.column + w));
-  };
-  Four sum{};
-  if (kind == kInit) sum = pairs.call(sum, sum);
-  if (kind == kStep) sum = pairs.read(step.out(), 4, 0);
 #pragma unroll 1
   for (u32 w = 0; w < W; ++w) {
     if (kind == kSelect) {
@@ -218,18 +210,18 @@ __device__ __noinline__ void move_pairs(Steps<W> steps, const DeviceTask& task,
       const Gathered halves{task.scalar(step.index()),
                             task.scalar(step.index() + 1)};
       pairs.write(bit_cast<Four>(halves), 4, w);
-    } else if (kind == kInit) {
-      pairs.write(sum, 4, w);
-    } else if (kind == kStore) {
-      if (w < valid.stored) *at(w) = pairs.read(step.a(), 4, w);
-    } else if (w < valid.loaded) {
+    } else if (w < (kind == kLoad ? valid.loaded : valid.stored)) {
+      const Walk walk = walk_of(task, step.index(), place, sizeof(Four));
+      auto* const at = reinterpret_cast<Four*>(
+          walk.is_even
+              ? walk.first + w * walk.stride
+              : address_of(task, step.index(), place.row, place.column + w));
       if (kind == kLoad)
-        pairs.write(*at(w), 4, w);
+        pairs.write(*at, 4, w);
       else
-        sum = pairs.call(sum, pairs.read(step.a(), 4, w));
+        *at = pairs.read(step.a(), 4, w);
     }
   }
-  if (kind == kStep) pairs.write(sum, 4, 0);
 }
 
 template <u32 W>
@@ -238,8 +230,14 @@ __device__ __noinline__ Values<W> run_step(Steps<W> steps,
                                            RowLane place, Valid valid,
                                            Values<W> last) {
   if (step.has_pairs()) {
-    if (step.kind() == kComputeEach) return compute_pairs<W>(steps, step);
-    move_pairs<W>(steps, task, step, place, valid);
+    const u32 kind = step.kind();
+    if (kind != kComputeEach && kind != kInit && kind != kStep) {
+      move_pairs<W>(steps, task, step, place, valid);
+      return last;
+    }
+    call_pairs<W>(steps, step, valid.loaded);
+    if (!step.has_pair_result())
+      steps.read(step.out(), step.has_wide_result(), last);
     return last;
   }
   switch (step.kind()) {
