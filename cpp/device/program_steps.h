@@ -177,19 +177,24 @@ struct Pairs {
 // One element after the other, with results in cells only: that keeps the stack
 // short.
 template <u32 W>
-__device__ __noinline__ void call_pairs(Steps<W> steps, Ready step, u32 valid) {
+__device__ __noinline__ Values<W> call_pairs(Steps<W> steps, Ready step,
+                                             u32 valid) {
   const Pairs<W> pairs{steps, step};
   const u32 kind = step.kind();
   const u32 words = pairs.operand_words();
 #pragma unroll 1
   for (u32 w = 0; w < W; ++w) {
     const bool is_step = kind == kStep;
-    if (is_step && w >= valid) return;
+    if (is_step && w >= valid) break;
     const Four a =
         pairs.read(is_step ? step.out() : step.a(), words, is_step ? 0 : w);
     const Four b = pairs.read(is_step ? step.a() : step.b(), words, w);
     pairs.write(pairs.call(a, b), pairs.result_words(), is_step ? 0 : w);
   }
+  Values<W> last{};
+  if (!step.has_pair_result())
+    steps.read(step.out(), step.has_wide_result(), last);
+  return last;
 }
 
 // What calls no function.
@@ -231,13 +236,9 @@ __device__ __noinline__ Values<W> run_step(Steps<W> steps,
                                            Values<W> last) {
   if (step.has_pairs()) {
     const u32 kind = step.kind();
-    if (kind != kComputeEach && kind != kInit && kind != kStep) {
-      move_pairs<W>(steps, task, step, place, valid);
-      return last;
-    }
-    call_pairs<W>(steps, step, valid.loaded);
-    if (!step.has_pair_result())
-      steps.read(step.out(), step.has_wide_result(), last);
+    if (kind == kComputeEach || kind == kInit || kind == kStep)
+      return call_pairs<W>(steps, step, valid.loaded);
+    move_pairs<W>(steps, task, step, place, valid);
     return last;
   }
   switch (step.kind()) {
