@@ -23,19 +23,22 @@ constexpr bool kIsWidePart = sizeof(Part) == sizeof(double);
 
 template <typename Part>
 GPUOS_DEVICE inline Complex<Part> exp(Complex<Part> z) {
-  // A part need not be as large as the size.
-  const bool is_large = kIsWidePart<Part> && z.re > 700;
-  const double up = is_large ? 0x1.d945df4f8ec8ep+1009 : 1;  // exp(700)
-  const double size = exp(static_cast<double>(is_large ? z.re - 700 : z.re));
-  if (z.im == 0) return {static_cast<Part>(size * up), z.im};
   // Then the angle has no say: C leaves the signs of its zeros and infinity.
-  if (!is_finite(z.im) && is_infinite(z.re)) {
+  if (z.im != 0 && !is_finite(z.im) && is_infinite(z.re)) {
     if (z.re < 0) return {0, 0};
     return {z.re, Limits<Part>::nan()};
   }
+  // Sine and cosine come first: little is kept while they are computed.
   const double im = z.im;
-  return {static_cast<Part>(size * cos(im) * up),
-          static_cast<Part>(size * sin(im) * up)};
+  const double cosine = im == 0 ? 1.0 : cos(im);
+  const double sine = im == 0 ? im : sin(im);
+  // A part need not be as large as the size.
+  const bool is_large = kIsWidePart<Part> && z.re > 700;
+  const double size = exp(static_cast<double>(is_large ? z.re - 700 : z.re));
+  const double up = is_large ? 0x1.d945df4f8ec8ep+1009 : 1;  // exp(700)
+  if (im == 0) return {static_cast<Part>(size * up), z.im};
+  return {static_cast<Part>(size * cosine * up),
+          static_cast<Part>(size * sine * up)};
 }
 
 // The logarithm of the size of a number with these parts, of which the first
