@@ -1,8 +1,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
+#include "program/graph.h"
 #include "program/in_single.h"
 
 namespace gpuos {
@@ -74,17 +76,17 @@ Value elu_of(const Value& x, const Operand& alpha) {
   return where(greater(x, 0), x, multiply(alpha, expm1(x)));
 }
 
-bool is_complex_operand(const Operand& x) {
-  return x.is_number() ? x.number().is_complex()
-                       : is_complex(x.value().dtype());
+DType dtype_of(const Operand& x) {
+  return x.is_number() ? program::weak_dtype(x.number()) : x.value().dtype();
 }
 
 // y < x for x > y; what is refused is refused under the name that was called.
 Value turned(const char* name, Op op, const Operand& x, const Operand& y) {
   any_value(name, x, y);
-  if (is_complex_operand(x) || is_complex_operand(y))
-    throw InvalidArgument(std::string(name) +
-                          ": expected a real dtype, got complex64");
+  for (const DType dtype : {dtype_of(x), dtype_of(y)})
+    if (is_complex(dtype))
+      throw InvalidArgument(
+          concat(name, ": expected a real dtype, got ", name_of(dtype)));
   return elementwise(op, {y, x});
 }
 

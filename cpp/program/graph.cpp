@@ -15,7 +15,7 @@ bool is_same(const gpuos::Scalar& a, const gpuos::Scalar& b) {
   if (dtype == DType::Int64)
     return a.is_above_int64() == b.is_above_int64() &&
            a.integer() == b.integer();
-  return a.bits_as(dtype) == b.bits_as(dtype);
+  return a.is_same_as(b, dtype);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Value Graph::value(std::uint32_t id) {
 }
 
 DType weak_dtype(const gpuos::Scalar& number) noexcept {
-  if (number.is_complex()) return DType::Complex64;
+  if (number.is_complex()) return DType::Complex128;
   return number.is_integer() ? DType::Int64 : DType::Float64;
 }
 

@@ -44,8 +44,8 @@ bool is_same(const Scalar& a, const Scalar& b) {
       a.is_above_int64() != b.is_above_int64())
     return false;
   if (a.is_integer()) return a.integer() == b.integer();
-  const DType dtype = a.is_complex() ? DType::Complex64 : DType::Float64;
-  return a.bits_as(dtype) == b.bits_as(dtype);
+  const DType dtype = a.is_complex() ? DType::Complex128 : DType::Float64;
+  return a.is_same_as(b, dtype);
 }
 
 // What may be beside numbers: nothing that has values of the function inside.
