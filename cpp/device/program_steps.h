@@ -129,7 +129,12 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Ready step,
                                           u64 column, u32 valid,
                                           Values<W> last) {
   const bool wide = step.has_wide_operands();
-  const Reduction<W> reduction = steps.reduction_of(step);
+  const Reduction<W> reduction{.cells = steps.cells,
+                               .function = step.function,
+                               .cell = step.out() / steps.cell_bytes(),
+                               .wide = wide,
+                               .has_place = true,
+                               .is_pair = false};
   Values<W> a;
   steps.read_a(step, wide, last, a);
   Gathered found = reduction.of(threadIdx.x, 0);
