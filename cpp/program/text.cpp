@@ -234,12 +234,13 @@ class Writer {
     emit_result(id, operations.back(), operands, 0);
   }
 
-  // The operand under another name.
+  // The operand under another name. Nothing is lost from complex128 to itself.
   void write_identity(std::uint32_t id, const Step& step) {
-    const bool is_wide = cells_of(step.from) == 2;
-    emit_result(
-        id, {is_wide ? Code::Copy64 : Code::Copy32, compute_type(step.from)},
-        operand_cells(step), 0);
+    const std::uint32_t cells = cells_of(step.from);
+    const Code copy = cells == 4   ? Code::ToC128
+                      : cells == 2 ? Code::Copy64
+                                   : Code::Copy32;
+    emit_result(id, {copy, compute_type(step.from)}, operand_cells(step), 0);
   }
 
   OperandCells operand_cells(const Step& step) const {

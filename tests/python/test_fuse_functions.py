@@ -84,6 +84,13 @@ def test_where_and_clip(rt):
     compare(rt, lambda y: np.clip(y.astype("uint8"), -1, 300), y)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float64"])
+def test_a_condition_may_choose_between_complex_numbers(rt, dtype):
+    x = np.resize([0, 1, 1, 0, 1], 300).astype(dtype)
+    compare(rt, lambda x: np.where(x, 0.1j, 2), x)
+    compare(rt, lambda x: np.where(x, 1j, 0.1 + 2j) + 0.1, x)
+
+
 FUNCTIONS = [  # not gelu_tanh, which is gelu(approximate="tanh")
     f
     for f in vocabulary.functions()
