@@ -1,3 +1,4 @@
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -6,6 +7,7 @@
 #include "gpuos/program_functions.h"
 #include "program/graph.h"
 #include "program/in_single.h"
+#include "program/typing.h"
 
 namespace gpuos {
 
@@ -64,6 +66,20 @@ bool says_nothing(const std::optional<Operand>& bound, const Value& x,
   } catch (const InvalidArgument&) {
     return is_below == is_low;
   }
+}
+
+// NumPy finds one dtype for a value and both bounds.
+Value with_type_of_bounds(const Value& x, const Operand& low,
+                          const Operand& high) {
+  const auto node = [](const Value& v) {
+    return program::Node{.dtype = v.dtype(), .is_weak = v.is_weak()};
+  };
+  const std::array nodes{node(x), node(literal_of(low, x)),
+                         node(literal_of(high, x))};
+  const program::Typing type = program::type_of(Op::Maximum, nodes);
+  return type.is_weak || type.operands == x.dtype()
+             ? x
+             : ProgramBuilder::cast(x, type.operands);
 }
 
 Value softplus_of(const Value& x, const Operand& beta,
@@ -140,9 +156,9 @@ Value astype(const Value& x, DType dtype) {
 
 Value clip(const Value& x, const std::optional<Operand>& low,
            const std::optional<Operand>& high) {
-  Value clipped = x;
-  if (!says_nothing(low, x, true)) clipped = maximum(clipped, *low);
-  if (!says_nothing(high, x, false)) clipped = minimum(clipped, *high);
+  Value clipped = low && high ? with_type_of_bounds(x, *low, *high) : x;
+  if (!says_nothing(low, clipped, true)) clipped = maximum(clipped, *low);
+  if (!says_nothing(high, clipped, false)) clipped = minimum(clipped, *high);
   return clipped;
 }
 

@@ -1,6 +1,7 @@
 #include "program/typing.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "base/concat.h"
@@ -24,21 +25,20 @@ DType wider_of_weak(DType a, DType b) noexcept {
   return a;
 }
 
+// Weak numbers give way to what all the others have in common.
 Typing common_type(std::span<const Node> operands) {
-  DType dtype = operands[0].dtype;
-  bool is_weak = operands[0].is_weak;
-  for (const Node& node : operands.subspan(1)) {
-    if (is_weak && node.is_weak)
-      dtype = wider_of_weak(dtype, node.dtype);
-    else if (is_weak)
-      dtype = promote_weak(dtype, node.dtype);
-    else if (node.is_weak)
-      dtype = promote_weak(node.dtype, dtype);
+  std::optional<DType> strong;
+  std::optional<DType> weak;
+  for (const Node& node : operands) {
+    if (node.is_weak)
+      weak = weak ? wider_of_weak(*weak, node.dtype) : node.dtype;
     else
-      dtype = promote(dtype, node.dtype);
-    is_weak = is_weak && node.is_weak;
+      strong = strong ? promote(*strong, node.dtype) : node.dtype;
   }
-  return {dtype, dtype, is_weak};
+  const DType dtype = !strong ? *weak
+                      : !weak ? *strong
+                              : promote_weak(*weak, *strong);
+  return {dtype, dtype, !strong};
 }
 
 constexpr auto kTakesComplex = [] {
