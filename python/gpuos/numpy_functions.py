@@ -398,9 +398,8 @@ def _var_where(
         squares = (apart * np.conjugate(apart)).real
         dtype = squares.dtype
     squares = np.where(mask, squares, 0).sum(axis, keepdims=keepdims)
-    count = _count(a, mask, axis, keepdims)
-    known = np.where(count > ddof, squares / (count - ddof), np.nan)
-    return known.astype(dtype)
+    left = _count(a, mask, axis, keepdims) - ddof
+    return np.where(left > 0, squares / left, np.nan).astype(dtype)
 
 
 def _std_where(
