@@ -1,6 +1,6 @@
 // Arithmetic, comparisons and bits of programs: NumPy's meaning for each type
-// that programs compute in, which are float, double, C64 and integers of 32
-// and 64 bits. Integers wrap, and a zero divisor gives 0.
+// that programs compute in, which are float, double, C64, C128 and integers of
+// 32 and 64 bits. Integers wrap, and a zero divisor gives 0.
 #pragma once
 
 #include "complex.h"

@@ -11,8 +11,8 @@ namespace program {
 
 // What values are while they are computed: bool and narrow integers are 32 bits
 // wide, short floats are float.
-enum Type : u32 { kF32, kF64, kI32, kU32, kI64, kU64, kC64 };
-enum : u32 { kTypeBits = 3, kTypeCount = 7 };
+enum Type : u32 { kF32, kF64, kI32, kU32, kI64, kU64, kC64, kC128 };
+enum : u32 { kTypeBits = 3, kTypeCount = 8 };
 
 // Sets of types.
 enum Types : u32 {
@@ -20,15 +20,17 @@ enum Types : u32 {
   kShortIntegers = 1 << kI32 | 1 << kU32,
   kIntegers = 1 << kI32 | 1 << kU32 | 1 << kI64 | 1 << kU64,
   kOrdered = kReals | kIntegers,
-  kFields = kReals | 1 << kC64,
-  kAll = kOrdered | 1 << kC64
+  kComplexes = 1 << kC64 | 1 << kC128,
+  kFields = kReals | kComplexes,
+  kAll = kOrdered | kComplexes
 };
 
 GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
   return (types >> type & 1) != 0;
 }
 
-// X(code, bytes in memory)
+// X(code, bytes in memory). Those of 16 bytes are not among them: Load128 and
+// Store128.
 #define GPUOS_LOAD_CODES(X) \
   X(LoadI8, signed char)    \
   X(LoadU8, unsigned char)  \
@@ -59,6 +61,7 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
   X(ToI64, i64)                   \
   X(ToU64, u64)                   \
   X(ToC64, C64)                   \
+  X(ToC128, C128)                 \
   X(ToBool, bool)
 
 // X(code, what does it, types): values as a narrow type would hold them.
@@ -74,8 +77,11 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
 #define GPUOS_NAME(name, ...) name,
 #define GPUOS_NAME_STAGES(name, ...) name##Init, name##Step, name##Join,
 enum class Code : u32 {
-  GPUOS_LOAD_CODES(GPUOS_NAME) GPUOS_STORE_CODES(GPUOS_NAME) Scalar32,
+  GPUOS_LOAD_CODES(GPUOS_NAME) GPUOS_STORE_CODES(GPUOS_NAME) Load128,
+  Store128,
+  Scalar32,
   Scalar64,
+  Scalar128,
   Copy32,
   Copy64,
   Where,

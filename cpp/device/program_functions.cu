@@ -13,7 +13,8 @@ namespace {
       function_of<F, u32, has(types, kU32)>(),    \
       function_of<F, i64, has(types, kI64)>(),    \
       function_of<F, u64, has(types, kU64)>(),    \
-      function_of<F, C64, has(types, kC64)>(), nullptr,
+      function_of<F, C64, has(types, kC64)>(),    \
+      function_of<F, C128, has(types, kC128)>(),
 // The same for four elements: what is worth it.
 #define GPUOS_ROW_OF_FOUR(F, types)               \
   four_of<F, float, has(types, kF32)>(), nullptr, \
@@ -42,16 +43,19 @@ namespace {
 
 // clang-format off
 // In the order of Code.
-__device__ Function gpuos_program_functions[] = {
+__device__ AnyFunction gpuos_program_functions[] = {
     GPUOS_LOAD_CODES(GPUOS_EMPTY)
     GPUOS_STORE_CODES(GPUOS_EMPTY)
+    GPUOS_EMPTY_ROW  // Load128
+    GPUOS_EMPTY_ROW  // Store128
     GPUOS_EMPTY_ROW  // Scalar32
     GPUOS_EMPTY_ROW  // Scalar64
-    GPUOS_ROW(CopyFunction, kAll)
-    GPUOS_ROW(CopyFunction, kAll)
+    GPUOS_EMPTY_ROW  // Scalar128
+    GPUOS_ROW(CopyFunction, kAll & ~(1 << kC128))
+    GPUOS_ROW(CopyFunction, kAll & ~(1 << kC128))
     GPUOS_EMPTY_ROW  // Where
     GPUOS_ROW(ConversionFunction<NotFunction>, kShortIntegers)
-    GPUOS_ROW(ComplexAbsFunction, 1 << kC64)
+    GPUOS_ROW(ComplexAbsFunction, kComplexes)
     GPUOS_CONVERSION_CODES(GPUOS_CONVERSION_ROW)
     GPUOS_NARROWING_CODES(GPUOS_NARROWING_ROW)
     GPUOS_UNARY_FUNCTIONS(GPUOS_FUNCTION_ROW)
@@ -62,7 +66,7 @@ __device__ Function gpuos_program_functions[] = {
     GPUOS_SUMS(GPUOS_SUM_ROWS)
     GPUOS_PLACES(GPUOS_PLACE_ROWS)};
 
-static_assert(sizeof(gpuos_program_functions) / sizeof(Function) ==
+static_assert(sizeof(gpuos_program_functions) / sizeof(AnyFunction) ==
                   static_cast<u32>(Code::Count) << kTypeBits,
               "a row for each code");
 

@@ -11,11 +11,23 @@ namespace program {
 // Of one element.
 using Function = u64 (*)(u64 a, u64 b);
 
-// Of four elements of 32 bits.
+// Of four elements of 32 bits, or of one whose operands or result have 128.
 struct alignas(16) Four {
   u32 values[4];
 };
 using FunctionOfFour = Four (*)(Four a, Four b);
+
+// Either, by whether it takes or makes 128 bits.
+union AnyFunction {
+  Function one;
+  FunctionOfFour four;
+
+  AnyFunction() = default;
+  __device__ constexpr AnyFunction(decltype(nullptr)) : one(nullptr) {}
+  __device__ constexpr AnyFunction(Function function) : one(function) {}
+  __device__ constexpr AnyFunction(FunctionOfFour function) : four(function) {}
+};
+static_assert(sizeof(AnyFunction) == sizeof(u64), "an address");
 
 template <typename T>
 __device__ inline u64 to_bits(T value) {
@@ -54,9 +66,12 @@ __device__ inline u64 to_bits(bool value) { return value; }
       return fn::function(x) ? 1 : 0;   \
     }                                   \
   };
-#define GPUOS_PART(name, function, ...)                                \
-  struct name##Function {                                              \
-    static __device__ float of(C64 x, C64) { return fn::function(x); } \
+#define GPUOS_PART(name, function, ...)                         \
+  struct name##Function {                                       \
+    template <typename Part>                                    \
+    static __device__ Part of(Complex<Part> x, Complex<Part>) { \
+      return fn::function(x);                                   \
+    }                                                           \
   };
 GPUOS_UNARY_FUNCTIONS(GPUOS_FUNCTOR1)
 GPUOS_BINARY_FUNCTIONS(GPUOS_FUNCTOR2)
@@ -143,14 +158,38 @@ __device__ Four call_four(Four a, Four b) {
   return out;
 }
 
+template <typename T>
+__device__ inline T from_four(const Four& four) {
+  if constexpr (sizeof(T) == 16)
+    return bit_cast<T>(four);
+  else
+    return from_bits<T>(four.values[0] | u64{four.values[1]} << 32);
+}
+template <typename T>
+__device__ inline Four to_four(T value) {
+  if constexpr (sizeof(T) == 16) {
+    return bit_cast<Four>(value);
+  } else {
+    const u64 bits = to_bits(value);
+    return {{static_cast<u32>(bits), static_cast<u32>(bits >> 32), 0, 0}};
+  }
+}
+
+template <typename F, typename T>
+__device__ Four call_pair(Four a, Four b) {
+  return to_four(F::of(from_four<T>(a), from_four<T>(b)));
+}
+
 // The addresses, or null for what does not exist; `kIs`: the code takes the
 // type.
 template <typename F, typename T, bool kIs>
-__device__ constexpr Function function_of() {
-  if constexpr (kIs)
-    return call<F, T>;
-  else
+__device__ constexpr AnyFunction function_of() {
+  if constexpr (!kIs)
     return nullptr;
+  else if constexpr (sizeof(T) == 16 || sizeof(F::of(T{}, T{})) == 16)
+    return call_pair<F, T>;
+  else
+    return call<F, T>;
 }
 template <typename F, typename T, bool kIs>
 __device__ constexpr FunctionOfFour four_of() {

@@ -9,7 +9,8 @@
 namespace gpuos {
 namespace program {
 
-// A gathered value, and where an argmax or argmin found it.
+// A gathered value, and where an argmax or argmin found it; of 128 bits the
+// two halves.
 struct Gathered {
   u64 value;
   u64 place;
@@ -19,16 +20,20 @@ struct Gathered {
 template <u32 W>
 struct Reduction {
   Cells<W> cells;
-  Function function;
+  u64 function;  // AnyFunction
   u32 cell;
   bool wide;
   bool has_place;
+  bool is_pair;  // kept like a wide value and its place
 
   __device__ u32 place_cell() const { return cell + (wide ? 2 : 1); }
   __device__ u32 words() const { return (wide ? 2 : 1) + (has_place ? 2 : 0); }
 
   __device__ Gathered both(const Gathered& a, const Gathered& b) const {
-    const u64 result = function(a.value, b.value);
+    if (is_pair)
+      return bit_cast<Gathered>(reinterpret_cast<FunctionOfFour>(function)(
+          bit_cast<Four>(a), bit_cast<Four>(b)));
+    const u64 result = reinterpret_cast<Function>(function)(a.value, b.value);
     if (!has_place) return {result, 0};
     const bool takes = result == 2 || (result == 1 && b.place < a.place);
     return takes ? b : a;

@@ -13,8 +13,8 @@ template <typename T>
 struct HasOrder {
   enum : bool { kHas = IsReal<T>::kIs };
 };
-template <>
-struct HasOrder<C64> {
+template <typename Part>
+struct HasOrder<Complex<Part>> {
   enum : bool { kHas = true };
 };
 

@@ -8,7 +8,7 @@ namespace gpuos {
 namespace program {
 
 // program_functions.cu
-extern __device__ Function gpuos_program_functions[];
+extern __device__ AnyFunction gpuos_program_functions[];
 extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
 
 // Forms beside those of Form. A kCompute that the loop runs itself has no
@@ -20,8 +20,8 @@ constexpr u32 kInlinedStep = kKindMask - 3;  // of an Inlined, which is `index`
 constexpr u32 kInlinedScalar =
     kKindMask - 3;  // in plain texts; the value itself
 // Of inlined accesses: there are rows, and `index` is the access; else it is
-// the distance in bytes from one element to the next.
-constexpr u32 kOfRows = 0x40;
+// the distance in bytes from one element to the next. None has pairs.
+constexpr u32 kOfRows = kPairResult;
 
 // An instruction ready to run, as it lies in scratch. Cells are offsets in
 // bytes from the lane's first one, multiples of 128; the words are such that
@@ -54,6 +54,12 @@ struct alignas(16) Ready {
   __device__ bool is_of_rows() const { return has(kOfRows); }
   __device__ bool has_wide_operands() const { return has(kWideOperands); }
   __device__ bool has_wide_result() const { return has(kWideResult); }
+  __device__ bool has_pair_operands() const { return has(kPairOperands); }
+  __device__ bool has_pair_result() const { return has(kPairResult); }
+  // Not of inlined accesses.
+  __device__ bool has_pairs() const {
+    return has_pair_operands() || has_pair_result();
+  }
 
  private:
   __device__ bool has(u32 flag) const {
@@ -104,6 +110,10 @@ __device__ inline bool is_inlined(const DeviceTask& task,
           code == static_cast<u32>(Code::Store32));
 }
 
+__device__ inline u64 address_of_function(const Instruction& x) {
+  return bit_cast<u64>(gpuos_program_functions[x.opcode]);
+}
+
 // What becomes of an instruction's function, index and form.
 struct Resolved {
   u64 function;
@@ -132,11 +142,9 @@ __device__ inline void resolve_compute(const Instruction& x,
   if (W == 4 && x.opcode >= kFirstOfFour && x.opcode < kEndOfFour)
     resolved.function = reinterpret_cast<u64>(
         gpuos_program_functions_of_four[x.opcode - kFirstOfFour]);
-  if (W == 1 && x.form == kCompute)
-    resolved.function =
-        reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
+  if (W == 1 && x.form == kCompute) resolved.function = address_of_function(x);
   if (resolved.function != 0) return;
-  resolved.function = reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
+  resolved.function = address_of_function(x);
   resolved.form |= kComputeEach;
 }
 
@@ -178,8 +186,7 @@ __device__ Ready resolve(const DeviceTask& task, const Instruction& x,
       resolve_compute<W>(x, resolved);
       break;
     default:
-      resolved.function =
-          reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
+      resolved.function = address_of_function(x);
       if (kind_of(x) == kStep && x.index != kCalled)
         resolved.form = kInlinedStep;
   }

@@ -63,7 +63,7 @@ struct TaskArguments : TaskView {
   }
   template <typename T>
   GPUOS_DEVICE T scalar(u32 index) const {
-    return from_bits<T>(args[kAccesses + index]);
+    return scalar_at<T>(args + kAccesses + index);
   }
 };
 

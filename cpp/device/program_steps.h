@@ -50,13 +50,16 @@ struct Steps {
   }
 
   __device__ Reduction<W> reduction_of(const Ready& step) const {
-    return {cells, reinterpret_cast<Function>(step.function),
-            step.out() / cell_bytes(), step.has_wide_operands(),
-            step.kind() == kPlaceStep || step.kind() == kPlaceJoin};
+    const bool is_pair = step.has_pairs();
+    return {cells,
+            step.function,
+            step.out() / cell_bytes(),
+            step.has_wide_operands() || is_pair,
+            step.kind() == kPlaceStep || step.kind() == kPlaceJoin || is_pair,
+            is_pair};
   }
 };
 
-// All that follows by value, so that the loop keeps `last` in registers.
 template <u32 W>
 __device__ __noinline__ Values<W> compute_each(Steps<W> steps, Ready step,
                                                Values<W> last) {
@@ -126,7 +129,12 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Ready step,
                                           u64 column, u32 valid,
                                           Values<W> last) {
   const bool wide = step.has_wide_operands();
-  const Reduction<W> reduction = steps.reduction_of(step);
+  const Reduction<W> reduction{.cells = steps.cells,
+                               .function = step.function,
+                               .cell = step.out() / steps.cell_bytes(),
+                               .wide = wide,
+                               .has_place = true,
+                               .is_pair = false};
   Values<W> a;
   steps.read_a(step, wide, last, a);
   Gathered found = reduction.of(threadIdx.x, 0);
@@ -136,11 +144,108 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Ready step,
   reduction.keep(0, found);
 }
 
+// ---- Operands or results of 128 bits, which lie in cells.
+
+template <u32 W>
+struct Pairs {
+  const Steps<W>& steps;
+  const Ready& step;
+
+  __device__ u32 operand_words() const {
+    return step.has_pair_operands() ? 4 : step.has_wide_operands() ? 2 : 1;
+  }
+  __device__ u32 result_words() const {
+    return step.has_pair_result() ? 4 : step.has_wide_result() ? 2 : 1;
+  }
+  __device__ Four read(u32 offset, u32 words, u32 w) const {
+    Four four{};
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      if (k < words) four.values[k] = load_shared(place(offset, k, w));
+    return four;
+  }
+  __device__ void write(const Four& four, u32 words, u32 w) const {
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      if (k < words) store_shared(place(step.out(), k, w), four.values[k]);
+  }
+  __device__ Four call(const Four& a, const Four& b) const {
+    return reinterpret_cast<FunctionOfFour>(step.function)(a, b);
+  }
+
+ private:
+  __device__ u32 place(u32 offset, u32 cell, u32 w) const {
+    return steps.loop.mine + offset + cell * steps.cell_bytes() + w * 4;
+  }
+};
+
+// One element after the other, with results in cells only: that keeps the stack
+// short.
+template <u32 W>
+__device__ __noinline__ Values<W> call_pairs(Steps<W> steps, Ready step,
+                                             u32 valid) {
+  const Pairs<W> pairs{steps, step};
+  const u32 kind = step.kind();
+  const u32 words = pairs.operand_words();
+#pragma unroll 1
+  for (u32 w = 0; w < W; ++w) {
+    const bool is_step = kind == kStep;
+    if (is_step && w >= valid) break;
+    const Four a =
+        pairs.read(is_step ? step.out() : step.a(), words, is_step ? 0 : w);
+    const Four b = pairs.read(is_step ? step.a() : step.b(), words, w);
+    pairs.write(pairs.call(a, b), pairs.result_words(), is_step ? 0 : w);
+  }
+  Values<W> last{};
+  if (!step.has_pair_result())
+    steps.read(step.out(), step.has_wide_result(), last);
+  return last;
+}
+
+// What calls no function.
+template <u32 W>
+__device__ __noinline__ void move_pairs(Steps<W> steps, const DeviceTask& task,
+                                        Ready step, RowLane place,
+                                        Valid valid) {
+  const Pairs<W> pairs{steps, step};
+  const u32 kind = step.kind();
+#pragma unroll 1
+  for (u32 w = 0; w < W; ++w) {
+    if (kind == kSelect) {
+      const bool is = load_shared(steps.loop.mine + step.a() + w * 4) != 0;
+      pairs.write(
+          pairs.read(is ? step.b() : static_cast<u32>(step.function), 4, w), 4,
+          w);
+    } else if (kind == kScalar) {
+      const Gathered halves{task.scalar(step.index()),
+                            task.scalar(step.index() + 1)};
+      pairs.write(bit_cast<Four>(halves), 4, w);
+    } else if (w < (kind == kLoad ? valid.loaded : valid.stored)) {
+      const Walk walk = walk_of(task, step.index(), place, sizeof(Four));
+      auto* const at = reinterpret_cast<Four*>(
+          walk.is_even
+              ? walk.first + w * walk.stride
+              : address_of(task, step.index(), place.row, place.column + w));
+      if (kind == kLoad)
+        pairs.write(*at, 4, w);
+      else
+        *at = pairs.read(step.a(), 4, w);
+    }
+  }
+}
+
 template <u32 W>
 __device__ __noinline__ Values<W> run_step(Steps<W> steps,
                                            const DeviceTask& task, Ready step,
                                            RowLane place, Valid valid,
                                            Values<W> last) {
+  if (step.has_pairs()) {
+    const u32 kind = step.kind();
+    if (kind == kComputeEach || kind == kInit || kind == kStep)
+      return call_pairs<W>(steps, step, valid.loaded);
+    move_pairs<W>(steps, task, step, place, valid);
+    return last;
+  }
   switch (step.kind()) {
     case kComputeEach:
       return compute_each<W>(steps, step, last);

@@ -188,7 +188,7 @@ struct StripTurn {
 
   template <typename T>
   __device__ T scalar(u32 index) const {
-    return from_bits<T>(share.strips().scalars[index]);
+    return scalar_at<T>(share.strips().scalars + index);
   }
   template <u32 A, typename S>
   __device__ void load(Vector<S, N>& to) const {

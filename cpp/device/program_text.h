@@ -9,7 +9,7 @@ namespace gpuos {
 namespace program {
 
 // A cell holds a value of 32 bits for each element that a lane works on; values
-// of 64 bits take two that follow each other.
+// of 64 bits take two that follow each other, those of 128 bits four.
 enum : u32 {
   kMaxCells = 250,
   kLast = 255,  // operand a or b: the result of the instruction before;
@@ -48,7 +48,10 @@ enum Form : u8 {
   kPlaceJoin,
   kKindMask = 0x0f,
   kWideOperands = 0x10,  // of 64 bits; not the condition of a select
-  kWideResult = 0x20
+  kWideResult = 0x20,
+  // Of 128 bits, two of 64. Whoever has one takes all operands from cells.
+  kPairResult = 0x40,
+  kPairOperands = 0x80
 };
 
 GPUOS_DEVICE constexpr u16 opcode_of(Code code, u32 type) {
@@ -125,6 +128,9 @@ GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
     case Code::Load64:
     case Code::Store64:
       return 8;
+    case Code::Load128:
+    case Code::Store128:
+      return 16;
 #define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
   case Code::Load##Stored:                               \
   case Code::Store##Stored:                              \

@@ -229,7 +229,7 @@ struct TileShare {
   }
   template <typename T>
   __device__ T scalar(u32 index) const {
-    return from_bits<T>(tiles().scalars[index]);
+    return scalar_at<T>(tiles().scalars + index);
   }
 
   __device__ TileShare(u32 at, const Corner& corner) : scratch(at) {

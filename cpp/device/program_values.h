@@ -41,6 +41,10 @@ template <>
 struct ValueOf<kC64> {
   using type = C64;
 };
+template <>
+struct ValueOf<kC128> {
+  using type = C128;
+};
 
 // As arguments and the interpreter's cells have them.
 template <typename T>
@@ -49,6 +53,16 @@ GPUOS_DEVICE inline T from_bits(u64 bits) {
     return bit_cast<T>(bits);
   else
     return bit_cast<T>(static_cast<u32>(bits));
+}
+
+// A scalar of a task, which takes the next word too if it has 16 bytes.
+template <typename T>
+GPUOS_DEVICE inline T scalar_at(const u64* words) {
+  if constexpr (sizeof(T) == 16)
+    return {from_bits<decltype(T::re)>(words[0]),
+            from_bits<decltype(T::im)>(words[1])};
+  else
+    return from_bits<T>(words[0]);
 }
 
 template <typename T>
@@ -107,7 +121,10 @@ struct Conversion {
     else
       return to_integer<To>(x);
   }
-  static GPUOS_DEVICE To of(C64 x) { return of(x.re); }
+  template <typename Part>
+  static GPUOS_DEVICE To of(Complex<Part> x) {
+    return of(x.re);
+  }
 };
 template <>
 struct Conversion<bool> {
@@ -115,15 +132,21 @@ struct Conversion<bool> {
   static GPUOS_DEVICE i32 of(From x) {
     return x != 0;
   }
-  static GPUOS_DEVICE i32 of(C64 x) { return (x.re != 0) | (x.im != 0); }
-};
-template <>
-struct Conversion<C64> {
-  template <typename From>
-  static GPUOS_DEVICE C64 of(From x) {
-    return {static_cast<float>(x), 0};
+  template <typename Part>
+  static GPUOS_DEVICE i32 of(Complex<Part> x) {
+    return (x.re != 0) | (x.im != 0);
   }
-  static GPUOS_DEVICE C64 of(C64 x) { return x; }
+};
+template <typename To>
+struct Conversion<Complex<To>> {
+  template <typename From>
+  static GPUOS_DEVICE Complex<To> of(From x) {
+    return {static_cast<To>(x), 0};
+  }
+  template <typename Part>
+  static GPUOS_DEVICE Complex<To> of(Complex<Part> x) {
+    return {static_cast<To>(x.re), static_cast<To>(x.im)};
+  }
 };
 
 // The nearest float of fewer bits that a short one then rounds as if it had
@@ -187,6 +210,10 @@ struct CellOf<short> {
 template <>
 struct CellOf<u64> {
   using type = u64;
+};
+template <>
+struct CellOf<C128> {
+  using type = C128;
 };
 #define GPUOS_CELL(with, name, text, bytes, Stored, ...) \
   template <>                                            \

@@ -21,7 +21,7 @@ Scalar number_of(const Literal& literal) {
 
 /// A number of the kind that a parameter of `dtype` is.
 Scalar like_of(DType dtype) {
-  if (is_complex(dtype)) return std::complex<float>{};
+  if (is_complex(dtype)) return std::complex<double>{};
   return is_floating(dtype) ? Scalar(0.0) : Scalar(0);
 }
 

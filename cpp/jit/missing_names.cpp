@@ -98,7 +98,7 @@ constexpr std::array<Hint, 19> kHints{{
     {"thrust", "add the header of CCCL that has it, as <thrust/complex.h>"},
     {"cuda", "add the header of CCCL that has it, as <cuda/std/complex>"},
     {"complex",
-     "take gpuos::C64 of \"gpuos/complex.h\", cuComplex of "
+     "take gpuos::C64 or C128 of \"gpuos/complex.h\", cuComplex of "
      "<cuComplex.h>, or cuda::std::complex of <cuda/std/complex>"},
 }};
 constexpr std::array<Hint, 6> kStdHints{{

@@ -43,7 +43,7 @@ bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
 bool has_same_default(const Parameter& a, const Parameter& b) {
   if (a.default_value.has_value() != b.default_value.has_value()) return false;
   return !a.default_value ||
-         a.default_value->bits_as(a.dtype) == b.default_value->bits_as(b.dtype);
+         a.default_value->is_same_as(*b.default_value, a.dtype);
 }
 
 std::string text_of_inputs(const OperatorRecord& op) {

@@ -57,6 +57,12 @@ void check_params(const OperatorDefinition& definition) {
   bool has_default = false;
   for (const Parameter& param : definition.params) {
     check_dtype(definition, param.dtype);
+    // A task has a word for each.
+    if (size_of(param.dtype) > 8 && definition.expression.empty())
+      throw InvalidArgument(
+          concat(definition.name, ": ", param.name,
+                 ": expected a parameter of at most 8 bytes for a source, got ",
+                 name_of(param.dtype), "; take two of float64"));
     if (!param.default_value && has_default)
       throw InvalidArgument(
           concat(definition.name, ": ", param.name,

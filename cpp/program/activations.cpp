@@ -1,9 +1,13 @@
+#include <array>
 #include <string>
 #include <string_view>
 
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
+#include "program/graph.h"
 #include "program/in_single.h"
+#include "program/typing.h"
 
 namespace gpuos {
 
@@ -64,6 +68,20 @@ bool says_nothing(const std::optional<Operand>& bound, const Value& x,
   }
 }
 
+// NumPy finds one dtype for a value and both bounds.
+Value with_type_of_bounds(const Value& x, const Operand& low,
+                          const Operand& high) {
+  const auto node = [](const Value& v) {
+    return program::Node{.dtype = v.dtype(), .is_weak = v.is_weak()};
+  };
+  const std::array nodes{node(x), node(literal_of(low, x)),
+                         node(literal_of(high, x))};
+  const program::Typing type = program::type_of(Op::Maximum, nodes);
+  return type.is_weak || type.operands == x.dtype()
+             ? x
+             : ProgramBuilder::cast(x, type.operands);
+}
+
 Value softplus_of(const Value& x, const Operand& beta,
                   const Operand& threshold) {
   const Value scaled = multiply(x, beta);
@@ -74,17 +92,17 @@ Value elu_of(const Value& x, const Operand& alpha) {
   return where(greater(x, 0), x, multiply(alpha, expm1(x)));
 }
 
-bool is_complex_operand(const Operand& x) {
-  return x.is_number() ? x.number().is_complex()
-                       : is_complex(x.value().dtype());
+DType dtype_of(const Operand& x) {
+  return x.is_number() ? program::weak_dtype(x.number()) : x.value().dtype();
 }
 
 // y < x for x > y; what is refused is refused under the name that was called.
 Value turned(const char* name, Op op, const Operand& x, const Operand& y) {
   any_value(name, x, y);
-  if (is_complex_operand(x) || is_complex_operand(y))
-    throw InvalidArgument(std::string(name) +
-                          ": expected a real dtype, got complex64");
+  for (const DType dtype : {dtype_of(x), dtype_of(y)})
+    if (is_complex(dtype))
+      throw InvalidArgument(
+          concat(name, ": expected a real dtype, got ", name_of(dtype)));
   return elementwise(op, {y, x});
 }
 
@@ -138,9 +156,9 @@ Value astype(const Value& x, DType dtype) {
 
 Value clip(const Value& x, const std::optional<Operand>& low,
            const std::optional<Operand>& high) {
-  Value clipped = x;
-  if (!says_nothing(low, x, true)) clipped = maximum(clipped, *low);
-  if (!says_nothing(high, x, false)) clipped = minimum(clipped, *high);
+  Value clipped = low && high ? with_type_of_bounds(x, *low, *high) : x;
+  if (!says_nothing(low, clipped, true)) clipped = maximum(clipped, *low);
+  if (!says_nothing(high, clipped, false)) clipped = minimum(clipped, *high);
   return clipped;
 }
 

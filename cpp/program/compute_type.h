@@ -18,7 +18,16 @@ constexpr Type compute_type(DType dtype) noexcept {
 
 /// Cells that a value takes.
 constexpr std::uint32_t cells_of(Type type) noexcept {
-  return type == kF64 || type == kI64 || type == kU64 || type == kC64 ? 2 : 1;
+  switch (type) {
+    case kF32:
+    case kI32:
+    case kU32:
+      return 1;
+    case kC128:
+      return 4;
+    default:
+      return 2;
+  }
 }
 constexpr std::uint32_t cells_of(DType dtype) noexcept {
   return cells_of(compute_type(dtype));

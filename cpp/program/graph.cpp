@@ -56,7 +56,7 @@ Value Graph::value(std::uint32_t id) {
 }
 
 DType weak_dtype(const gpuos::Scalar& number) noexcept {
-  if (number.is_complex()) return DType::Complex64;
+  if (number.is_complex()) return DType::Complex128;
   return number.is_integer() ? DType::Int64 : DType::Float64;
 }
 

@@ -1,6 +1,7 @@
 #include "program/host_interpreter.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "device/program_slices.h"
@@ -46,6 +47,8 @@ class HostInterpreter {
 
  private:
   static constexpr u32 kLasts = 3;  // results that no cell keeps, in turns
+
+  using Bits = std::array<u64, 2>;  // of a value
 
   u32 parts() const { return task_.header.parts; }
   bool has(u8 flag) const { return task_.is(flag); }
@@ -165,7 +168,7 @@ class HostInterpreter {
 
   void keep_gathered(u32* to) {
     each_join([&](const Instruction& join) {
-      const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
+      const u32 value = cells_of(type_of(join.opcode));
       std::memcpy(to, cell(join.out), value * 4);
       to += value;
       if (kind_of(join) != kPlaceJoin) return;
@@ -187,7 +190,7 @@ class HostInterpreter {
 
   void join_places(const Instruction& join, const u32* from, std::size_t words,
                    u64 slices) {
-    const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
+    const u32 value = cells_of(type_of(join.opcode));
     const Loop step = table_.loops[opcode_of(step_of(code_of(join.opcode)),
                                              type_of(join.opcode))];
     char* const values = cell(join.out);
@@ -240,7 +243,7 @@ class HostInterpreter {
       walk(x.index, {chunk.row, chunk.column, is_single ? 1 : chunk.count},
            code, static_cast<char*>(const_cast<void*>(operand_cell(x.a))));
     } else if (kind == kScalar) {
-      fill_scalar(x, chunk.count, code == Code::Scalar64);
+      fill_scalar(x, chunk.count);
     } else {
       compute(x, chunk);
     }
@@ -259,7 +262,7 @@ class HostInterpreter {
   void finish(const Instruction& join, std::size_t count) {
     const u64 columns = end_ - begin_;
     if (is_transposed()) {
-      const std::size_t bytes = is_wide(type_of(join.opcode)) ? 8 : 4;
+      const std::size_t bytes = 4 * cells_of(type_of(join.opcode));
       const char* const sums = sums_.finish_rows(join, columns);
       std::memcpy(result_cell(join.out), sums, count * bytes);
     } else {
@@ -269,20 +272,25 @@ class HostInterpreter {
 
   /// A row's sum for each of its columns.
   void spread(const Instruction& join, const char* sum, std::size_t count) {
-    const bool wide = is_wide(type_of(join.opcode));
-    u64 bits = 0;
-    std::memcpy(&bits, sum, wide ? 8 : 4);
-    fill(result_cell(join.out), bits, count, wide);
+    const u32 cells = cells_of(type_of(join.opcode));
+    Bits bits{};
+    std::memcpy(&bits, sum, 4 * cells);
+    fill(result_cell(join.out), bits, count, cells);
   }
 
-  void fill_scalar(const Instruction& x, std::size_t count, bool wide) {
-    fill(result_cell(x.out), task_.scalar(x.index), count, wide);
+  void fill_scalar(const Instruction& x, std::size_t count) {
+    const u32 cells = cells_of(type_of(x.opcode));
+    const u64 second = cells == 4 ? task_.scalar(x.index + 1) : 0;
+    fill(result_cell(x.out), {task_.scalar(x.index), second}, count, cells);
   }
-  static void fill(char* out, u64 bits, std::size_t count, bool wide) {
-    if (wide)
-      std::fill_n(reinterpret_cast<u64*>(out), count, bits);
+  static void fill(char* out, const Bits& bits, std::size_t count, u32 cells) {
+    if (cells == 4)
+      std::fill_n(reinterpret_cast<Bits*>(out), count, bits);
+    else if (cells == 2)
+      std::fill_n(reinterpret_cast<u64*>(out), count, bits[0]);
     else
-      std::fill_n(reinterpret_cast<u32*>(out), count, static_cast<u32>(bits));
+      std::fill_n(reinterpret_cast<u32*>(out), count,
+                  static_cast<u32>(bits[0]));
   }
 
   void compute(const Instruction& x, const Chunk& chunk) {
@@ -292,7 +300,7 @@ class HostInterpreter {
                           .place = chunk.column};
     if (x.c != kLast) operands.c = cell(x.c);
     if (kind_of(x) >= kPlaceInit) {
-      const u32 value = is_wide(type_of(x.opcode)) ? 2 : 1;
+      const u32 value = cells_of(type_of(x.opcode));
       operands.c = cell(x.out + value);
       operands.b = is_transposed() ? operands.a : nullptr;
     }
@@ -315,7 +323,7 @@ class HostInterpreter {
             bool may_stay = false) {
     char* const base = reinterpret_cast<char*>(task_.addresses[access]);
     const MemoryLoop loop = table_.memory[static_cast<u32>(code)];
-    const u32 cell_bytes = is_wide(code) ? 8 : 4;
+    const u32 cell_bytes = 4 * cells_of(code);
     task_.each_run(
         access, bytes_of(code),
         {chunk.row, chunk.column, chunk.count, is_transposed()},

@@ -21,10 +21,8 @@ struct HostSums::Kind {
   static constexpr int kJoin = 2;
 
   u16 step() const { return static_cast<u16>(first + (kStep << kTypeBits)); }
-  std::size_t bytes() const { return is_wide(type) ? 8 : 4; }
-  bool has_order() const {
-    return type == kF32 || type == kF64 || type == kC64;
-  }
+  std::size_t bytes() const { return 4 * cells_of(type); }
+  bool has_order() const { return has(kFields, type); }
   /// Partial values of a block of rows side by side.
   std::size_t parts(u64 size) const {
     return has_order() && size > kPartials ? std::size_t{kPartials} : 1;
@@ -57,8 +55,8 @@ std::size_t HostSums::lay_out(F values_of) {
   std::size_t all = 0;
   each_sum([&](const Kind& kind) {
     offset_[kind.cell] = static_cast<u32>(all);
-    // Even, so that values of 64 bits are aligned.
-    all += (words[kind.cell] + 1) / 2 * 2;
+    // So that values of 128 bits are aligned.
+    all += (words[kind.cell] + 3) / 4 * 4;
   });
   return all;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/program_text.h"
+#include "program/compute_type.h"
 
 namespace gpuos::program {
 
@@ -9,11 +10,12 @@ constexpr Code code_of(u16 opcode) {
 }
 constexpr u32 type_of(u16 opcode) { return opcode & ((1u << kTypeBits) - 1); }
 
-/// Whether a value takes two cells.
-constexpr bool is_wide(u32 type) { return type == kF64 || type >= kI64; }
+/// Cells that a value takes.
+constexpr u32 cells_of(u32 type) { return cells_of(static_cast<Type>(type)); }
 
-constexpr bool is_wide(Code access) {
-  return access == Code::Load64 || access == Code::Store64;
+/// The same of what an access loads or stores.
+constexpr u32 cells_of(Code access) {
+  return bytes_of(access) <= 4 ? 1 : bytes_of(access) / 4;
 }
 
 constexpr u32 kind_of(const Instruction& x) { return x.form & kKindMask; }
@@ -24,7 +26,7 @@ constexpr bool is_join(const Instruction& x) {
 
 /// What a reduction gathers for each row. Units: words of 32 bits.
 constexpr u32 cells_of(const Instruction& join) {
-  const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
+  const u32 value = cells_of(type_of(join.opcode));
   return value + (kind_of(join) == kPlaceJoin ? 2 : 0);
 }
 

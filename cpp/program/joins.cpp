@@ -179,12 +179,7 @@ Value ProgramBuilder::concatenate(std::span<const Value> values, int axis) {
     if (value.rank() != rank)
       throw InvalidArgument(concat("concatenate: expected values of ", rank,
                                    " axes, got one of ", value.rank()));
-    const auto both = program::promote(dtype, value.dtype());
-    if (!both)
-      throw InvalidArgument(concat("concatenate: expected dtypes that fit ",
-                                   "complex64, got ", name_of(dtype), " and ",
-                                   name_of(value.dtype())));
-    dtype = *both;
+    dtype = program::promote(dtype, value.dtype());
   }
   std::vector<std::uint32_t> parts;
   for (const Value& value : values)

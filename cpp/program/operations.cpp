@@ -87,8 +87,9 @@ bool is_identity(const Step& step) noexcept {
 
 Code conversion_to(DType dtype) {
   if (is_bool(dtype)) return Code::ToBool;
-  constexpr Code kCodes[] = {Code::ToF32, Code::ToF64, Code::ToI32, Code::ToU32,
-                             Code::ToI64, Code::ToU64, Code::ToC64};
+  constexpr Code kCodes[] = {Code::ToF32, Code::ToF64, Code::ToI32,
+                             Code::ToU32, Code::ToI64, Code::ToU64,
+                             Code::ToC64, Code::ToC128};
   return kCodes[compute_type(dtype)];
 }
 
@@ -192,27 +193,28 @@ Operations after_reduction(const Step& step) {
 
 namespace {
 
-constexpr u8 form(u32 kind, bool wide_operands, bool wide_result) {
-  return static_cast<u8>(kind | (wide_operands ? kWideOperands : 0) |
-                         (wide_result ? kWideResult : 0));
+/// Cells of each operand and of the result; 0: there is none.
+constexpr u8 form(u32 kind, u32 operands, u32 result) {
+  return static_cast<u8>(kind | (operands == 2 ? kWideOperands : 0) |
+                         (operands == 4 ? kPairOperands : 0) |
+                         (result == 2 ? kWideResult : 0) |
+                         (result == 4 ? kPairResult : 0));
 }
 
-bool is_wide(Type type) { return cells_of(type) == 2; }
-
-// Conversions say what they make; tests, comparisons and parts make 32 bits.
-bool is_result_wide(const Operation& operation) {
+/// Conversions say what they make; tests and comparisons make 32 bits.
+u32 result_cells(const Operation& operation) {
   switch (operation.code) {
     case Code::ToF64:
     case Code::ToI64:
     case Code::ToU64:
     case Code::ToC64:
-      return true;
+      return 2;
+    case Code::ToC128:
+      return 4;
 #define GPUOS_CASE(name, ...) case Code::name:
       GPUOS_COMPARISONS(GPUOS_CASE)
       GPUOS_TESTS(GPUOS_CASE)
-      GPUOS_PARTS(GPUOS_CASE)
 #undef GPUOS_CASE
-    case Code::ComplexAbs:
     case Code::ToF32:
     case Code::ToI32:
     case Code::ToU32:
@@ -221,48 +223,58 @@ bool is_result_wide(const Operation& operation) {
   case Code::Round##Stored:
       GPUOS_SHORT_FLOATS(GPUOS_CASE, )
 #undef GPUOS_CASE
-      return false;
+      return 1;
+#define GPUOS_CASE(name, ...) case Code::name:
+      GPUOS_PARTS(GPUOS_CASE)
+#undef GPUOS_CASE
+    case Code::ComplexAbs:
+      return cells_of(operation.type) / 2;
     default:
-      return is_wide(operation.type);
+      return cells_of(operation.type);
   }
 }
 
 }  // namespace
 
 u8 form_of(const Operation& operation) {
-  const bool wide = is_wide(operation.type);
+  const u32 cells = cells_of(operation.type);
   switch (operation.code) {
 #define GPUOS_CASE(name, ...) case Code::name:
     GPUOS_LOAD_CODES(GPUOS_CASE)
-    return form(kLoad, false, operation.code == Code::Load64);
+    return form(kLoad, 0, operation.code == Code::Load64 ? 2 : 1);
     GPUOS_STORE_CODES(GPUOS_CASE)
-    return form(kStore, operation.code == Code::Store64, false);
+    return form(kStore, operation.code == Code::Store64 ? 2 : 1, 0);
 #undef GPUOS_CASE
-#define GPUOS_CASE(name, ...)       \
-  case Code::name##Init:            \
-    return form(kInit, wide, wide); \
-  case Code::name##Step:            \
-    return form(kStep, wide, wide); \
-  case Code::name##Join:            \
-    return form(kJoin, wide, wide);
-    GPUOS_SUMS(GPUOS_CASE)
+    case Code::Load128:
+      return form(kLoad, 0, 4);
+    case Code::Store128:
+      return form(kStore, 4, 0);
+#define GPUOS_CASE(name, ...)         \
+  case Code::name##Init:              \
+    return form(kInit, cells, cells); \
+  case Code::name##Step:              \
+    return form(kStep, cells, cells); \
+  case Code::name##Join:              \
+    return form(kJoin, cells, cells);
+      GPUOS_SUMS(GPUOS_CASE)
 #undef GPUOS_CASE
-#define GPUOS_CASE(name, ...)            \
-  case Code::name##Init:                 \
-    return form(kPlaceInit, wide, wide); \
-  case Code::name##Step:                 \
-    return form(kPlaceStep, wide, wide); \
-  case Code::name##Join:                 \
-    return form(kPlaceJoin, wide, wide);
-    GPUOS_PLACES(GPUOS_CASE)
+#define GPUOS_CASE(name, ...)              \
+  case Code::name##Init:                   \
+    return form(kPlaceInit, cells, cells); \
+  case Code::name##Step:                   \
+    return form(kPlaceStep, cells, cells); \
+  case Code::name##Join:                   \
+    return form(kPlaceJoin, cells, cells);
+      GPUOS_PLACES(GPUOS_CASE)
 #undef GPUOS_CASE
     case Code::Scalar32:
     case Code::Scalar64:
-      return form(kScalar, false, operation.code == Code::Scalar64);
+    case Code::Scalar128:
+      return form(kScalar, 0, cells);
     case Code::Where:
-      return form(kSelect, wide, wide);
+      return form(kSelect, cells, cells);
     default:
-      return form(kCompute, wide, is_result_wide(operation));
+      return form(kCompute, cells, result_cells(operation));
   }
 }
 
@@ -285,6 +297,7 @@ Operation load_of(DType dtype) {
       GPUOS_SHORT_FLOATS(GPUOS_CASE, )
 #undef GPUOS_CASE
     default:
+      if (size_of(dtype) == 16) return {Code::Load128, type};
       return {size_of(dtype) == 4 ? Code::Load32 : Code::Load64, type};
   }
 }
@@ -302,6 +315,8 @@ Operation store_of(DType dtype) {
       return {Code::Store16, type};
     case 4:
       return {Code::Store32, type};
+    case 16:
+      return {Code::Store128, type};
     default:
       return {Code::Store64, type};
   }

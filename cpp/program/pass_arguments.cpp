@@ -41,9 +41,10 @@ Needs needs_of(const Pass& pass, const Graph& graph, const Step& step,
   } else if (step.kind == Step::Kind::Scalar) {
     const auto number =
         static_cast<std::uint32_t>(pass.accesses.size()) + step.index;
-    (is_literal(pass.scalars[step.index], graph) ? needs.literals
-                                                 : needs.arguments)
-        .insert(number);
+    auto& words = is_literal(pass.scalars[step.index], graph) ? needs.literals
+                                                              : needs.arguments;
+    words.insert(number);
+    if (step.dtype == DType::Complex128) words.insert(number + 1);
   }
   for (std::size_t k = 0; k < operand_count(step); ++k) {
     const Needs& operand = before[step.operands[k]];
@@ -93,7 +94,7 @@ void make_constants(Pass& pass, const Graph& graph) {
     number[i] =
         static_cast<std::uint32_t>(scalars.size() + pass.constants.size());
     pass.constants.push_back(
-        scalar_bits(*graph.scalars[word.source].literal, word.dtype));
+        scalar_bits(*graph.scalars[word.source].literal, word));
   }
   pass.scalars = std::move(scalars);
   for (Step& step : pass.steps)

@@ -225,7 +225,13 @@ PassBuilder::Value PassBuilder::load(const Buffer& buffer, std::uint32_t id,
 PassBuilder::Value PassBuilder::scalar(const ScalarWord& word) {
   const auto at = std::find(pass_.scalars.begin(), pass_.scalars.end(), word);
   const auto index = static_cast<std::uint32_t>(at - pass_.scalars.begin());
-  if (at == pass_.scalars.end()) pass_.scalars.push_back(word);
+  if (at == pass_.scalars.end()) {
+    pass_.scalars.push_back(word);
+    if (word.dtype == DType::Complex128) {
+      pass_.scalars.push_back(word);
+      pass_.scalars.back().is_imaginary = true;
+    }
+  }
   return {add_step({.kind = Step::Kind::Scalar,
                     .dtype = word.dtype,
                     .from = word.dtype,

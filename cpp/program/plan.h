@@ -63,9 +63,11 @@ struct Step {
   friend auto operator<=>(const Step&, const Step&) = default;
 };
 
-/// A scalar as a task carries it.
+/// A scalar as a task carries it; of complex128 one part, which the other one
+/// follows.
 struct ScalarWord {
   DType dtype{};
+  bool is_imaginary = false;  // of complex128
   bool is_extent = false;
   std::uint32_t source = 0;     // in Plan::scalars
   std::vector<SetId> extent{};  // is_extent: the product of their sizes

@@ -309,7 +309,8 @@ class Preparation {
       if (!word.is_extent) {
         const ScalarSource& source = plan_.scalars[word.source];
         if (source.kind != ScalarSource::Kind::Literal)
-          to.scalars.push_back({arg, source.argument, word.dtype});
+          to.scalars.push_back(
+              {arg, source.argument, word.dtype, word.is_imaginary});
       }
       ++arg;
     }

@@ -59,6 +59,7 @@ struct PreparedScalar {
   std::uint32_t arg = 0;  // of the task
   std::uint32_t argument = 0;
   DType dtype{};
+  bool is_imaginary = false;  // as in ScalarWord
 };
 
 struct PreparedPass {

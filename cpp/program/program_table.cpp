@@ -57,8 +57,8 @@ void write_task(const program::PreparedPass& pass,
                                           access.writes};
   }
   for (const program::PreparedScalar& scalar : pass.scalars)
-    call.args[scalar.arg] =
-        program::scalar_bits(arguments.scalars[scalar.argument], scalar.dtype);
+    call.args[scalar.arg] = program::scalar_bits(
+        arguments.scalars[scalar.argument], scalar.dtype, scalar.is_imaginary);
 }
 
 /// The only task of a call; null: it has others, or needs memory.

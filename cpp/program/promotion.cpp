@@ -46,14 +46,13 @@ DType floating_of(DType dtype) noexcept {
   }
 }
 
-std::optional<DType> promote(DType a, DType b) noexcept {
+DType promote(DType a, DType b) noexcept {
   if (a == b || b == DType::Bool) return a;
   if (a == DType::Bool) return b;
   if (is_complex(b)) std::swap(a, b);
   if (is_complex(a)) {
-    const DType part = floating_of(b);
-    if (part == DType::Float64) return std::nullopt;
-    return a;
+    const bool is_wide = is_complex(b) || floating_of(b) == DType::Float64;
+    return is_wide ? DType::Complex128 : a;
   }
   if (is_integer(a) && is_integer(b)) return promote_integers(a, b);
   if (is_integer(a)) return promote_integer_and_float(a, b);
@@ -62,13 +61,14 @@ std::optional<DType> promote(DType a, DType b) noexcept {
   return size_of(a) >= size_of(b) ? a : b;
 }
 
-std::optional<DType> promote_weak(DType weak, DType array) noexcept {
+DType promote_weak(DType weak, DType array) noexcept {
   if (weak == DType::Bool) return promote(weak, array);
   if (weak == DType::Int64) return array == DType::Bool ? weak : array;
   const bool is_exact = is_integer(array) || array == DType::Bool;
   if (weak == DType::Float64) return is_exact ? weak : array;
-  if (is_exact || array == DType::Float64) return std::nullopt;
-  return DType::Complex64;
+  if (is_complex(array)) return array;
+  const bool is_wide = is_exact || array == DType::Float64;
+  return is_wide ? DType::Complex128 : DType::Complex64;
 }
 
 }  // namespace gpuos::program

@@ -1,19 +1,16 @@
 #pragma once
 
-#include <optional>
-
 #include "gpuos/dtype.h"
 
 namespace gpuos::program {
 
 /// The dtype of NumPy 2 that holds both. A short float that NumPy lacks wins
-/// over integers; two short floats give float32. Empty: complex128 would be
-/// needed.
-std::optional<DType> promote(DType a, DType b) noexcept;
+/// over integers; two short floats give float32.
+DType promote(DType a, DType b) noexcept;
 
 /// The same for a number of Python that meets an array: `weak` is Bool, Int64,
-/// Float64 or Complex64.
-std::optional<DType> promote_weak(DType weak, DType array) noexcept;
+/// Float64 or Complex128.
+DType promote_weak(DType weak, DType array) noexcept;
 
 /// The smallest floating dtype that NumPy computes a function of this dtype in.
 DType floating_of(DType dtype) noexcept;

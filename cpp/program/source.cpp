@@ -95,15 +95,20 @@ class SourceWriter {
     line("#if defined(__CUDACC__)\n    kElements = ", widths.elements,
          "\n#else\n    kElements = ", widths.host_elements, "\n#endif\n  };");
     std::uint64_t sizes = 0;
-    for (std::size_t a = 0; a < pass_.accesses.size(); ++a)
-      sizes |= static_cast<std::uint64_t>(
-                   std::countr_zero(size_of(pass_.accesses[a].dtype)))
+    std::uint32_t pairs = 0;
+    for (std::size_t a = 0; a < pass_.accesses.size(); ++a) {
+      const std::size_t bytes = size_of(pass_.accesses[a].dtype);
+      const bool is_pair = bytes == 16;
+      pairs |= static_cast<std::uint32_t>(is_pair) << a;
+      sizes |= static_cast<std::uint64_t>(std::countr_zero(bytes) - is_pair)
                << 2 * a;
+    }
     line(
-        "  // Two bits an access.\n"
+        "  // Two bits an access, and one for twice as many bytes.\n"
         "  static GPUOS_DEVICE constexpr u32 bytes(u32 access) {\n"
         "    return 1u << (",
-        sizes, "ull >> 2 * access & 3);\n  }");
+        sizes, "ull >> 2 * access & 3)",
+        pairs == 0 ? "" : concat(" << (", pairs, "u >> access & 1)"), ";\n  }");
   }
 
   /// Of loops, a bit each.
@@ -260,8 +265,11 @@ class SourceWriter {
     const std::size_t index = step(id).index;
     if (index < pass_.scalars.size())
       return concat("m.template scalar<", value_type(id), ">(", index, ")");
-    return concat("from_bits<", value_type(id), ">(",
-                  pass_.constants[index - pass_.scalars.size()], "ull)");
+    const std::uint64_t* bits = &pass_.constants[index - pass_.scalars.size()];
+    if (step(id).dtype == DType::Complex128)
+      return concat("C128{from_bits<double>(", bits[0],
+                    "ull), from_bits<double>(", bits[1], "ull)}");
+    return concat("from_bits<", value_type(id), ">(", bits[0], "ull)");
   }
 
   void write_row_step(std::uint32_t id) {

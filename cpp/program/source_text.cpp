@@ -30,7 +30,7 @@ Called called_of(const Operation& operation) {
 #undef GPUOS_CASE
 #define GPUOS_CASE(name, function, ...) \
   case Code::name:                      \
-    return {"fn::" #function, kF32};
+    return {"fn::" #function, type == kC128 ? kF64 : kF32};
     GPUOS_PARTS(GPUOS_CASE)
     GPUOS_CASE(ComplexAbs, abs)
 #undef GPUOS_CASE
@@ -55,6 +55,8 @@ Called called_of(const Operation& operation) {
       return {"Conversion<u64>::of", kU64};
     case Code::ToC64:
       return {"Conversion<C64>::of", kC64};
+    case Code::ToC128:
+      return {"Conversion<C128>::of", kC128};
     case Code::ToBool:
       return {"Conversion<bool>::of", kI32};
     default:
@@ -72,7 +74,7 @@ std::size_t additions(const Operation& operation) {
 
 const char* type_name(Type type) {
   constexpr const char* kNames[] = {"float", "double", "i32", "u32",
-                                    "i64",   "u64",    "C64"};
+                                    "i64",   "u64",    "C64", "C128"};
   return kNames[type];
 }
 
@@ -111,7 +113,7 @@ SourceValue call_of(const Operation& operation,
 void NeededHeaders::add(const Operation& operation) {
   const std::uint32_t traits = traits_of(operation.code);
   const bool is_real = operation.type == kF32 || operation.type == kF64;
-  const bool is_complex = operation.type == kC64;
+  const bool is_complex = has(kComplexes, operation.type);
   if ((traits & kInNeural) != 0) neural_ = true;
   if (is_complex) complex_ = true;
   if ((traits & kInReal) != 0 && (is_real || is_complex)) real_ = true;

@@ -248,7 +248,7 @@ std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
         static_cast<double>(count_of(word.extent, parts.sizes)));
   const ScalarSource& source = parts.plan.scalars[word.source];
   return source.kind == ScalarSource::Kind::Literal
-             ? scalar_bits(*source.literal, word.dtype)
+             ? scalar_bits(*source.literal, word)
              : 0;
 }
 
@@ -316,8 +316,9 @@ Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
           .bytes = 4 * groups * in_group * split.slices * cells};
 }
 
-std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype) {
-  return computed_bits(value.bits_as(dtype), dtype);
+std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype,
+                          bool is_imaginary) {
+  return computed_bits(value.bits_as(dtype, is_imaginary), dtype);
 }
 
 void write_arguments(const TaskParts& parts, const FarTable& far_table,

@@ -78,9 +78,14 @@ struct TaskModel {
   }
 };
 
-/// The bits of a scalar as a task carries it.
+/// The bits of a scalar as a task carries it; of complex128 those of a part.
 /// Throws: InvalidArgument for a number that its dtype cannot hold.
-std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype);
+std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype,
+                          bool is_imaginary);
+inline std::uint64_t scalar_bits(const gpuos::Scalar& value,
+                                 const ScalarWord& word) {
+  return scalar_bits(value, word.dtype, word.is_imaginary);
+}
 
 /// Where a task's tables lie if they do not fit its arguments.
 using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;

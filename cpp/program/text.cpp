@@ -18,9 +18,9 @@ constexpr std::uint32_t kNone = 0xffffffff;
 /// Which cells are free.
 class Cells {
  public:
-  /// Pairs begin at even cells, so that two of them are the same or apart.
+  /// Wide values begin at such cells that two of them are the same or apart.
   std::uint8_t take(std::uint32_t count) {
-    const std::uint32_t step = count == 1 ? 1 : 2;
+    const std::uint32_t step = std::bit_floor(count);
     for (std::uint32_t first = 0; first + count <= kMaxCells; first += step) {
       const auto begin = used_.begin() + first;
       if (std::find(begin, begin + count, true) != begin + count) continue;
@@ -104,6 +104,18 @@ class Writer {
   };
 
   bool is_row(std::uint32_t id) const { return row_[id]; }
+
+  static Code scalar_code(DType dtype) {
+    const std::uint32_t cells = cells_of(dtype);
+    return cells == 4   ? Code::Scalar128
+           : cells == 2 ? Code::Scalar64
+                        : Code::Scalar32;
+  }
+
+  /// Whether it takes or makes values of 128 bits.
+  static bool has_pairs(const Step& step) {
+    return cells_of(step.dtype) == 4 || cells_of(step.from) == 4;
+  }
 
   /// A loop makes its values anew, whatever other loops do with them.
   Moment last_use(std::uint32_t id) const {
@@ -190,11 +202,8 @@ class Writer {
         emit_result(id, load_of(step.dtype), {}, step.index);
         break;
       case Step::Kind::Scalar:
-        emit_result(
-            id,
-            {cells_of(step.dtype) == 2 ? Code::Scalar64 : Code::Scalar32,
-             compute_type(step.dtype)},
-            {}, step.index);
+        emit_result(id, {scalar_code(step.dtype), compute_type(step.dtype)}, {},
+                    step.index);
         break;
       case Step::Kind::Store:
         emit(store_of(step.dtype), operand_cells(step), kLast, step.index);
@@ -225,22 +234,24 @@ class Writer {
     emit_result(id, operations.back(), operands, 0);
   }
 
-  // The operand under another name.
+  // The operand under another name. Nothing is lost from complex128 to itself.
   void write_identity(std::uint32_t id, const Step& step) {
-    const bool is_wide = cells_of(step.from) == 2;
-    emit_result(
-        id, {is_wide ? Code::Copy64 : Code::Copy32, compute_type(step.from)},
-        operand_cells(step), 0);
+    const std::uint32_t cells = cells_of(step.from);
+    const Code copy = cells == 4   ? Code::ToC128
+                      : cells == 2 ? Code::Copy64
+                                   : Code::Copy32;
+    emit_result(id, {copy, compute_type(step.from)}, operand_cells(step), 0);
   }
 
   OperandCells operand_cells(const Step& step) const {
     OperandCells cells;
     for (std::size_t i = 0; i < operands_of(step); ++i) {
-      // The third operand is always read from a cell. The others never from
+      // The third operand is always read from a cell, and so are those of 128
+      // bits and what goes with them. The others never from
       // one that the instruction before wrote: the device's loops read these
       // cells while it is run (Ahead in device/program_inner_loop.h).
       const std::uint32_t id = step.operands[i];
-      const bool is_last = id == acc_ && i < 2;
+      const bool is_last = id == acc_ && i < 2 && !has_pairs(step);
       const Step& made = pass_.steps[id];
       // An argmax' result lies behind the value that it found there.
       const bool is_place = made.op == Op::Argmax || made.op == Op::Argmin;
@@ -257,6 +268,7 @@ class Writer {
     if (next_ == kNone || last_use(id) != Moment{now_.part, now_.index + 1})
       return false;
     const Step& next = pass_.steps[next_];
+    if (has_pairs(pass_.steps[id]) || has_pairs(next)) return false;
     return next.kind != Step::Kind::Compute || info_of(next.op).operands < 3 ||
            next.operands[2] != id;
   }
@@ -267,7 +279,7 @@ class Writer {
     // The result may lie where an operand lay that is as wide and not needed
     // any more.
     const std::uint32_t cells = cells_of(step.dtype);
-    const bool has_condition = step.op == Op::Where && cells == 2;
+    const bool has_condition = step.op == Op::Where && cells > 1;
     const bool may_replace = step.kind == Step::Kind::Compute &&
                              cells == cells_of(step.from) && !has_condition;
     if (may_replace) free_unused();

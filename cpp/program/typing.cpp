@@ -17,39 +17,28 @@ namespace {
                                ", got ", name_of(got)));
 }
 
-[[noreturn]] void refuse_complex128(Op op, DType a, DType b) {
-  throw InvalidArgument(
-      concat(info_of(op).name, ": expected dtypes that fit complex64, got ",
-             name_of(a), " and ", name_of(b),
-             ", which give complex128; make the wider one float32"));
-}
-
 // Weak numbers together stay weak: bool < int < real < complex.
 DType wider_of_weak(DType a, DType b) noexcept {
-  for (const DType dtype : {DType::Complex64, DType::Float64, DType::Int64}) {
+  for (const DType dtype : {DType::Complex128, DType::Float64, DType::Int64}) {
     if (a == dtype || b == dtype) return dtype;
   }
   return a;
 }
 
-Typing common_type(Op op, std::span<const Node> operands) {
-  DType dtype = operands[0].dtype;
-  bool is_weak = operands[0].is_weak;
-  for (const Node& node : operands.subspan(1)) {
-    std::optional<DType> next;
-    if (is_weak && node.is_weak)
-      next = wider_of_weak(dtype, node.dtype);
-    else if (is_weak)
-      next = promote_weak(dtype, node.dtype);
-    else if (node.is_weak)
-      next = promote_weak(node.dtype, dtype);
+// Weak numbers give way to what all the others have in common.
+Typing common_type(std::span<const Node> operands) {
+  std::optional<DType> strong;
+  std::optional<DType> weak;
+  for (const Node& node : operands) {
+    if (node.is_weak)
+      weak = weak ? wider_of_weak(*weak, node.dtype) : node.dtype;
     else
-      next = promote(dtype, node.dtype);
-    if (!next) refuse_complex128(op, dtype, node.dtype);
-    dtype = *next;
-    is_weak = is_weak && node.is_weak;
+      strong = strong ? promote(*strong, node.dtype) : node.dtype;
   }
-  return {dtype, dtype, is_weak};
+  const DType dtype = !strong ? *weak
+                      : !weak ? *strong
+                              : promote_weak(*weak, *strong);
+  return {dtype, dtype, !strong};
 }
 
 constexpr auto kTakesComplex = [] {
@@ -135,7 +124,7 @@ Typing real(Typing type, std::span<const Node> operands) {
 Typing type_of(Op op, std::span<const Node> operands) {
   const OpRule rule = info_of(op).rule;
   Typing type =
-      common_type(op, rule == OpRule::Select ? operands.subspan(1) : operands);
+      common_type(rule == OpRule::Select ? operands.subspan(1) : operands);
   if (is_complex(type.operands) && !takes_complex(op))
     refuse(op, "a real dtype", type.operands);
   if (op == Op::ImaginaryPart && !is_complex(type.operands))
@@ -161,7 +150,7 @@ Typing type_of(Op op, std::span<const Node> operands) {
       type.is_weak = false;
       return type;
     case OpRule::Parts:
-      if (is_complex(type.operands)) type.result = DType::Float32;
+      if (is_complex(type.operands)) type.result = part_of(type.operands);
       return type;
     default:
       return type;

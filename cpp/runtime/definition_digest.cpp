@@ -10,7 +10,11 @@ namespace {
 
 std::string value_text(const Parameter& param) {
   if (!param.default_value) return "";
-  return std::to_string(param.default_value->bits_as(param.dtype));
+  std::string text = std::to_string(param.default_value->bits_as(param.dtype));
+  if (param.dtype == DType::Complex128)
+    text +=
+        ' ' + std::to_string(param.default_value->bits_as(param.dtype, true));
+  return text;
 }
 
 }  // namespace

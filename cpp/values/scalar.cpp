@@ -1,6 +1,7 @@
 #include "gpuos/scalar.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -106,7 +107,7 @@ double Scalar::real() const noexcept {
     case Kind::Complex:
       break;
   }
-  return static_cast<double>(complex_.real);
+  return complex_.real;
 }
 
 double Scalar::sticky_real() const noexcept {
@@ -133,7 +134,7 @@ float Scalar::single() const noexcept {
     case Kind::Complex:
       break;
   }
-  return complex_.real;
+  return static_cast<float>(complex_.real);
 }
 
 std::uint64_t Scalar::whole_bits_as(DType dtype) const {
@@ -153,7 +154,7 @@ std::uint64_t Scalar::whole_bits_as(DType dtype) const {
   return bits & ~std::uint64_t{0} >> (64 - 8 * size_of(dtype));
 }
 
-std::uint64_t Scalar::bits_as(DType dtype) const {
+std::uint64_t Scalar::bits_as(DType dtype, bool is_imaginary) const {
   if (static_cast<std::size_t>(dtype) >= kDTypeCount)
     throw InvalidArgument(concat("scalar: expected a dtype below ", kDTypeCount,
                                  ", got ", static_cast<int>(dtype)));
@@ -168,8 +169,11 @@ std::uint64_t Scalar::bits_as(DType dtype) const {
     case DType::Float64:
       return std::bit_cast<std::uint64_t>(real());
     case DType::Complex64:
-      return std::bit_cast<std::uint64_t>(
-          Parts{single(), is_complex() ? complex_.imag : 0.0f});
+      return std::bit_cast<std::uint64_t>(std::array{
+          single(), is_complex() ? static_cast<float>(complex_.imag) : 0.0f});
+    case DType::Complex128:
+      if (!is_imaginary) return std::bit_cast<std::uint64_t>(real());
+      return std::bit_cast<std::uint64_t>(is_complex() ? complex_.imag : 0.0);
     default:
       break;
   }

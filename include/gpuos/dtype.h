@@ -60,6 +60,10 @@ constexpr bool is_short_float(DType dtype) noexcept {
 constexpr bool is_complex(DType dtype) noexcept {
   return kind_of(dtype) == DTypeKind::Complex;
 }
+/// Of a complex dtype that of its parts.
+constexpr DType part_of(DType dtype) noexcept {
+  return dtype == DType::Complex128 ? DType::Float64 : DType::Float32;
+}
 
 /// Bool is no integer.
 constexpr bool is_integer(DType dtype) noexcept {

@@ -43,7 +43,10 @@
   X(UInt32, uint32, 4, Unsigned, unsigned int, kU32, 1, numpy, UInt32)       \
   X(UInt64, uint64, 8, Unsigned, unsigned long long, kU64, 1, numpy, UInt64) \
   GPUOS_SHORT_FLOATS(GPUOS_SHORT_DTYPE, X)                                   \
-  X(Complex64, complex64, 8, Complex, gpuos::C64, kC64, 5, numpy, ComplexFloat)
+  X(Complex64, complex64, 8, Complex, gpuos::C64, kC64, 5, numpy,            \
+    ComplexFloat)                                                            \
+  X(Complex128, complex128, 16, Complex, gpuos::C128, kC128, 5, numpy,       \
+    ComplexDouble)
 #define GPUOS_SHORT_DTYPE(X, name, text, bytes, Stored, fraction, most, \
                           dlpack, package, torch)                       \
   X(name, text, bytes, Floating, gpuos::Stored, kF32, dlpack, package, torch)

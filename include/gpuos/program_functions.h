@@ -22,6 +22,8 @@ class Operand {
     requires std::integral<T> || std::floating_point<T>
   Operand(T number)  // NOLINT(google-explicit-constructor)
       : number_(Scalar(number)) {}
+  Operand(std::complex<double> number)  // NOLINT(google-explicit-constructor)
+      : number_(Scalar(number)) {}
   Operand(std::complex<float> number)  // NOLINT(google-explicit-constructor)
       : number_(Scalar(number)) {}
   Operand(const Scalar& number)  // NOLINT(google-explicit-constructor)

@@ -17,7 +17,7 @@ enum class OpRule : std::uint8_t {
   Integer,     // the same, integers and bool only
   Comparison,  // the promoted dtype in, bool out
   Test,        // any dtype in, bool out
-  Parts,       // complex in, float32 out; a real dtype stays
+  Parts,       // of complex ones that of a part; a real dtype stays
   Select,      // a condition and two values of the promoted dtype
   Reduction
 };

@@ -26,8 +26,10 @@ class Scalar {
   /// A conversion would make a signalling NaN quiet.
   Scalar(float value) noexcept  // NOLINT(google-explicit-constructor)
       : kind_(Kind::Single), single_(value) {}
-  Scalar(std::complex<float> value) noexcept  // NOLINT(*-explicit-constructor)
+  Scalar(std::complex<double> value) noexcept  // NOLINT(*-explicit-constructor)
       : kind_(Kind::Complex), complex_{value.real(), value.imag()} {}
+  Scalar(std::complex<float> value) noexcept  // NOLINT(*-explicit-constructor)
+      : Scalar(std::complex<double>(value)) {}
 
   bool is_integer() const noexcept {
     return kind_ == Kind::Integer || is_above_int64();
@@ -40,32 +42,43 @@ class Scalar {
   /// Of a complex number the real part.
   double real() const noexcept;
   /// If is_complex().
-  std::complex<float> complex() const noexcept {
+  std::complex<double> complex() const noexcept {
     return {complex_.real, complex_.imag};
   }
 
   /// The value's bits as `dtype`, zero-extended to 64. Rounded once, to the
   /// nearest number and a tie to even; NaN as a short float has all bits but
-  /// the sign. A complex number has its real part in the low half.
+  /// the sign. A complex64 has its real part in the low half; of a complex128
+  /// these are the bits of one part.
   /// Throws: InvalidArgument if `dtype` is bool or an integer type and the
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.
-  std::uint64_t bits_as(DType dtype) const;
+  std::uint64_t bits_as(DType dtype, bool is_imaginary = false) const;
   /// Whether both were given alike, in every bit.
   bool is_same(const Scalar& other) const noexcept {
-    return kind_ == other.kind_ && bits() == other.bits();
+    return kind_ == other.kind_ && bits() == other.bits() &&
+           (kind_ != Kind::Complex ||
+            std::bit_cast<std::uint64_t>(complex_.imag) ==
+                std::bit_cast<std::uint64_t>(other.complex_.imag));
+  }
+  /// Whether both have the same bits as `dtype`. Throws: as bits_as().
+  bool is_same_as(const Scalar& other, DType dtype) const {
+    return bits_as(dtype) == other.bits_as(dtype) &&
+           (dtype != DType::Complex128 ||
+            bits_as(dtype, true) == other.bits_as(dtype, true));
   }
 
  private:
   enum class Kind : std::uint8_t { Integer, Unsigned, Single, Real, Complex };
   struct Parts {
-    float real;
-    float imag;
+    double real;
+    double imag;
   };
 
   std::uint64_t bits() const noexcept {
     if (kind_ == Kind::Single) return std::bit_cast<std::uint32_t>(single_);
-    if (kind_ == Kind::Complex) return std::bit_cast<std::uint64_t>(complex_);
+    if (kind_ == Kind::Complex)  // the real part's
+      return std::bit_cast<std::uint64_t>(complex_.real);
     if (kind_ == Kind::Real) return std::bit_cast<std::uint64_t>(real_);
     return static_cast<std::uint64_t>(integer_);
   }

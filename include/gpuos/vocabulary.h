@@ -23,7 +23,7 @@
   X(Floor, floor, floor, Arithmetic, kReals, kStays | kInReal)            \
   X(Ceil, ceil, ceil, Arithmetic, kReals, kStays | kInReal)               \
   X(Trunc, trunc, trunc, Arithmetic, kReals, kStays | kInReal)            \
-  X(Conjugate, conj, conjugate, Arithmetic, 1 << kC64, kNone)             \
+  X(Conjugate, conj, conjugate, Arithmetic, kComplexes, kNone)            \
   X(Absolute, abs, absolute, Parts, kOrdered, kNone)                      \
   X(Invert, bit_not, invert, Integer, kIntegers, kNone)                   \
   X(Rint, round, rint, Real, kReals, kStays | kLong | kInReal)            \
@@ -99,10 +99,10 @@
   X(Isfinite, isfinite, isfinite, Test, kFields, kNone) \
   X(Signbit, signbit, signbit, Test, kReals, kNone)
 
-// Of a complex operand; the result is a float.
-#define GPUOS_PARTS(X)                             \
-  X(RealPart, real, real, Parts, 1 << kC64, kNone) \
-  X(ImaginaryPart, imag, imag, Parts, 1 << kC64, kNone)
+// Of a complex operand; the result is a part.
+#define GPUOS_PARTS(X)                              \
+  X(RealPart, real, real, Parts, kComplexes, kNone) \
+  X(ImaginaryPart, imag, imag, Parts, kComplexes, kNone)
 
 // X(name, function that puts two values together, numpy, types)
 #define GPUOS_SUMS(X)            \

@@ -42,7 +42,7 @@ py::array shadow_of(const TensorView& view) {
     bytes[i] = strides[i] * item;
   }
   // With an owner it is a view of the memory, not a copy.
-  return {py::dtype("u" + std::to_string(item)), shape, bytes, no_memory,
+  return {py::dtype("V" + std::to_string(item)), shape, bytes, no_memory,
           py::int_(0)};
 }
 
@@ -223,11 +223,12 @@ TensorView transposed(const TensorView& view, const py::args& axes) {
 
 TensorView part_of(const TensorView& view, bool is_imaginary) {
   TensorView part = view;
-  part.dtype = DType::Float32;
+  part.dtype = gpuos::part_of(view.dtype);
   part.has_strides = true;
   part.strides = view.element_strides();
   for (std::int64_t& stride : part.strides) stride *= 2;
-  if (is_imaginary) part.data = static_cast<float*>(part.data) + 1;
+  if (is_imaginary)
+    part.data = static_cast<std::byte*>(part.data) + size_of(part.dtype);
   return without_needless_strides(part);
 }
 

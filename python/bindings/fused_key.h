@@ -30,7 +30,7 @@ enum class ArgumentKind : std::uint8_t {
 /// One argument in a structure. `rank` is that of an array.
 struct ArgumentWord {
   ArgumentKind kind{};
-  DType dtype{};  // of a number: Bool, Int64, Float64 or Complex64
+  DType dtype{};  // of a number: Bool, Int64, Float64 or Complex128
   std::uint8_t rank = 0;
 
   friend bool operator==(const ArgumentWord&, const ArgumentWord&) = default;

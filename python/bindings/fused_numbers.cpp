@@ -63,12 +63,6 @@ Scalar scalar_from(PyObject* number) {
 
 bool is_same_number(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyComplex_CheckExact(a)) {
-    const Scalar parts[] = {PyComplex_RealAsDouble(a),
-                            PyComplex_ImagAsDouble(a)};
-    return parts[0].is_same(PyComplex_RealAsDouble(b)) &&
-           parts[1].is_same(PyComplex_ImagAsDouble(b));
-  }
   if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
   // Integers of any size, and NaN and -0.0 of dtypes that no program has.
   if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;

@@ -23,7 +23,7 @@ inline DType kind_of_number(PyObject* object) noexcept {
   if (PyFloat_CheckExact(object)) return DType::Float64;
   if (PyLong_CheckExact(object)) return DType::Int64;
   if (PyBool_Check(object)) return DType::Bool;
-  return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
+  return PyComplex_CheckExact(object) ? DType::Complex128 : DType::Float32;
 }
 
 /// A number of Python or NumPy. Throws: OutOfRange.

@@ -66,8 +66,7 @@ Scalar scalar_of(PyObject* number) {
   if (is_complex_number(number)) {
     const Py_complex value = PyComplex_AsCComplex(number);
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-    return std::complex<float>(static_cast<float>(value.real),
-                               static_cast<float>(value.imag));
+    return std::complex<double>(value.real, value.imag);
   }
   const double value = PyFloat_AsDouble(number);
   if (value == -1.0 && PyErr_Occurred() != nullptr)

@@ -116,6 +116,8 @@ std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
       return DType::Float16;
     case NumPy::NPY_CFLOAT_:
       return DType::Complex64;
+    case NumPy::NPY_CDOUBLE_:
+      return DType::Complex128;
     default:
       return dtype_of_others(descriptor);
   }

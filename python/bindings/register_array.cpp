@@ -102,15 +102,14 @@ py::object reshape(Array& array, const py::args& shape) {
 py::object real_part(Array& array) {
   const Borrow borrow(array);
   const TensorView& view = borrow.view();
-  return viewed(array,
-                view.dtype == DType::Complex64 ? part_of(view, false) : view);
+  return viewed(array, is_complex(view.dtype) ? part_of(view, false) : view);
 }
 
 // A real array has none: its zeros are new.
 py::object imaginary_part(const py::object& self) {
   const Borrow borrow(self.cast<Array&>());
   const TensorView& view = borrow.view();
-  if (view.dtype == DType::Complex64)
+  if (is_complex(view.dtype))
     return py::cast(borrow.with_view(part_of(view, true)));
   return python_module("gpuos.array_methods").attr("imaginary_part")(self);
 }
@@ -126,10 +125,9 @@ void set_real_part(const py::object& self, const py::object& value) {
 
 void set_imaginary_part(const py::object& self, const py::object& value) {
   const DType dtype = self.cast<Array&>().form().dtype;
-  if (dtype != DType::Complex64) {
+  if (!is_complex(dtype)) {
     throw py::type_error(
-        "array: expected complex64, which has imag to set, "
-        "got " +
+        "array: expected a complex dtype, which has imag to set, got " +
         std::string(name_of(dtype)));
   }
   set_elements(imaginary_part(self), value);

@@ -266,12 +266,15 @@ auto attribute(const char* name, Value (*of)(const Operand&)) {
   };
 }
 
-py::object conjugated(const py::object& x) {
-  PyObject* const operands[] = {x.ptr()};
-  const py::object method =
-      python_module("operator").attr("methodcaller")("conjugate");
-  const py::object made = number_result(method, operands);
-  return made ? made : make_value(conjugate(value_of(x.ptr(), "conjugate")));
+// Of a number alone it is the method of its own type.
+auto conjugated(const char* name) {
+  return [name](const py::object& x) {
+    PyObject* const operands[] = {x.ptr()};
+    const py::object method =
+        python_module("operator").attr("methodcaller")(name);
+    const py::object made = number_result(method, operands);
+    return made ? made : make_value(conjugate(value_of(x.ptr(), "conjugate")));
+  };
 }
 
 // As Python's function of this name, of a number alone.
@@ -327,8 +330,8 @@ void add_methods(Class& type) {
           py::arg("dtype"), "The same numbers as another dtype.")
       .def("transpose", &transposed, "Axes in another order.")
       .def("swapaxes", &swapaxes, py::arg("axis1"), py::arg("axis2"))
-      .def("conj", &conjugated)
-      .def("conjugate", &conjugated)
+      .def("conj", conjugated("conj"))
+      .def("conjugate", conjugated("conjugate"))
       .def("copy", [](const Value& x, const py::args&) { return x; })
       .def("__array_ufunc__",
            [](const Value&, const py::object& ufunc, const std::string& method,

@@ -104,9 +104,8 @@ bool is_python_number(PyObject* object) noexcept {
 Scalar number_of(PyObject* number) {
   if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number);
   if (PyComplex_CheckExact(number)) {
-    return std::complex<float>(
-        static_cast<float>(PyComplex_RealAsDouble(number)),
-        static_cast<float>(PyComplex_ImagAsDouble(number)));
+    return std::complex<double>(PyComplex_RealAsDouble(number),
+                                PyComplex_ImagAsDouble(number));
   }
   if (!PyLong_Check(number)) {
     const py::object item = py::handle(number).attr("item")();

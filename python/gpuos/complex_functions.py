@@ -2,6 +2,7 @@
 
 Each is a program of two results, the parts, which are computed in double of
 the parts of its argument: no square of a float is too large or too small there.
+Of a complex128 one may be, and close to a branch point digits may be lost.
 Zeros, infinities and NaN are as in annex G of the C standard.
 """
 
@@ -22,18 +23,17 @@ if TYPE_CHECKING:
 Array = _core.Array
 Parts = tuple[Any, Any]
 
-_DTYPE = np.dtype("complex64")
 _WIDE = np.dtype("float64")
-_PART = np.dtype("float32")
+_BASES = {"log2": 2.0, "log10": 10.0}
 
 
 def has(name: str, x: Any) -> bool:
     """Whether call() is what computes NumPy's function `name` of x."""
-    return name in _FUNCTIONS and type(x) is Array and x.dtype == _DTYPE
+    return name in _FUNCTIONS and type(x) is Array and x.dtype.kind == "c"
 
 
 def call(name: str, x: Array) -> Array:
-    made = x.runtime.empty(x.shape, _DTYPE)
+    made = x.runtime.empty(x.shape, x.dtype)
     _fused(name)(x, out=(made.real, made.imag))
     return made
 
@@ -43,8 +43,13 @@ def _fused(name: str) -> _core.Fused:
     function = _FUNCTIONS[name]
 
     def compute(z: Any) -> Parts:
+        part = z.real.dtype
+        if name in _BASES and part == _WIDE:
+            made = np.log(z)  # which loses no digits where it crosses 0
+            base = math.log(_BASES[name])
+            return made.real / base, made.imag / base
         re, im = function(z.real.astype(_WIDE), z.imag.astype(_WIDE))
-        return re.astype(_PART), im.astype(_PART)
+        return re.astype(part), im.astype(part)
 
     return fuse(compute)
 
@@ -231,9 +236,9 @@ _FUNCTIONS: dict[str, Callable[[Any, Any], Parts]] = {
     "cos": _cos,
     "cosh": _cosh,
     "expm1": _expm1,
-    "log10": _log_of(10),
+    "log10": _log_of(_BASES["log10"]),
     "log1p": _log1p,
-    "log2": _log_of(2),
+    "log2": _log_of(_BASES["log2"]),
     "round": _rint,
     "sign": _sign,
     "sin": _sin,

@@ -153,10 +153,11 @@ def _vdot(a: Any, b: Any) -> Any:
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    if x1.shape[axis] != x2.shape[axis]:
+    a, b = np.shape(x1), np.shape(x2)
+    has_axis = all(-len(shape) <= axis < len(shape) for shape in (a, b))
+    if not has_axis or a[axis] != b[axis]:
         raise _core.InvalidArgument(
-            f"vecdot: expected as many elements along axis {axis}, got "
-            f"{x1.shape} and {x2.shape}"
+            f"vecdot: expected as many elements along axis {axis}, got {a} and {b}"
         )
     left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
     products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
@@ -387,14 +388,13 @@ def _gradient(
             f"gradient: expected each axis once, got {axis}"
         )
     steps = varargs or (1.0,)
-    is_one = len(steps) == 1 and np.ndim(steps[0]) == 0
-    if not is_one and len(steps) != len(axes):
+    if len(steps) == 1 and np.ndim(steps[0]) == 0:
+        steps *= len(axes)
+    if len(steps) != len(axes):
         raise TypeError(
             f"gradient: expected one number or {len(axes)} spacings, got "
             f"{len(steps)}"
         )
-    if is_one:
-        steps *= len(axes)
     if f.dtype.kind == "b":
         raise _core.InvalidArgument("gradient: expected numbers, got bool")
     if f.dtype.kind in "iu":
@@ -410,6 +410,11 @@ def _gradient(
 
 def _slope(f: Any, step: Any, edge_order: int) -> Any:
     """Return the differences along the last axis."""
+    if f.shape[-1] <= edge_order:
+        raise _core.InvalidArgument(
+            f"gradient: expected more than {edge_order} elements along the "
+            f"axis, got {f.shape[-1]}"
+        )
     if np.ndim(step) == 0:
         before = after = step
         inner = (f[..., 2:] - f[..., :-2]) / (2.0 * step)

@@ -364,8 +364,7 @@ def _wide(a: Any) -> Any:
     """The dtype that a mean of `a` is computed in, and that of the mean."""
     if a.dtype.kind in "biu":
         return np.dtype("float64"), np.dtype("float64")
-    is_short = a.dtype.itemsize < 4
-    return np.dtype("float32") if is_short else a.dtype, a.dtype
+    return np.dtype("float32") if a.dtype.itemsize < 4 else a.dtype, a.dtype
 
 
 def _mean_where(
@@ -394,10 +393,13 @@ def _var_where(
     wide, dtype = _wide(a)
     a = a.astype(wide)
     apart = a - _mean_where(a, mask, axis, keepdims=True)
-    squares = np.where(mask, apart * apart, 0).sum(axis, keepdims=keepdims)
-    count = _count(a, mask, axis, keepdims)
-    known = np.where(count > ddof, squares / (count - ddof), np.nan)
-    return known.astype(dtype)
+    squares = apart * apart
+    if a.dtype.kind == "c":
+        squares = (apart * np.conjugate(apart)).real
+        dtype = squares.dtype
+    squares = np.where(mask, squares, 0).sum(axis, keepdims=keepdims)
+    left = _count(a, mask, axis, keepdims) - ddof
+    return np.where(left > 0, squares / left, np.nan).astype(dtype)
 
 
 def _std_where(
@@ -410,7 +412,8 @@ def _std_where(
 ) -> Any:
     wide, dtype = _wide(a)
     variance = _var_where(a.astype(wide), mask, axis, ddof, keepdims=keepdims)
-    return np.sqrt(variance).astype(dtype)
+    root = np.sqrt(variance)
+    return root if dtype.kind == "c" else root.astype(dtype)
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:

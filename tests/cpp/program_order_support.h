@@ -86,20 +86,23 @@ T reduced(Op op, std::span<const T> x) {
   return in_order(x, T(INFINITY), [](T a, T b) { return a <= b ? a : b; });
 }
 
-inline C64 reduced_complex(Op op, std::span<const C64> x) {
+template <typename Part>
+Complex<Part> reduced_complex(Op op, std::span<const Complex<Part>> x) {
+  using C = Complex<Part>;
   if (op == Op::Sum)
-    return in_order(x, C64{0, 0},
-                    [](C64 a, C64 b) { return C64{a.re + b.re, a.im + b.im}; });
-  return in_order(x, C64{1, 0}, [](C64 a, C64 b) {
-    const volatile float products[] = {a.re * b.re, a.im * b.im, a.re * b.im,
-                                       a.im * b.re};
-    return C64{products[0] - products[1], products[2] + products[3]};
+    return in_order(x, C{0, 0},
+                    [](C a, C b) { return C{a.re + b.re, a.im + b.im}; });
+  return in_order(x, C{1, 0}, [](C a, C b) {
+    const volatile Part products[] = {a.re * b.re, a.im * b.im, a.re * b.im,
+                                      a.im * b.re};
+    return C{products[0] - products[1], products[2] + products[3]};
   });
 }
 
 /// What orders are tested with; short floats are all alike.
-constexpr DType kReals[] = {DType::Float16, DType::BFloat16, DType::Float32,
-                            DType::Float64, DType::Complex64};
+constexpr DType kReals[] = {DType::Float16,   DType::BFloat16,
+                            DType::Float32,   DType::Float64,
+                            DType::Complex64, DType::Complex128};
 
 /// Sizes whose last bits an order shows; a product stays near 1.
 inline Bytes numbers(DType dtype, std::size_t count, bool near_one) {
@@ -114,6 +117,8 @@ inline Bytes numbers(DType dtype, std::size_t count, bool near_one) {
     if (dtype == DType::Complex64)
       put(bytes, i,
           C64{static_cast<float>(x), static_cast<float>(next() / 16)});
+    else if (dtype == DType::Complex128)
+      put(bytes, i, C128{x, next() / 16});
     else
       put_real(bytes, i, dtype, x);
   }
@@ -132,10 +137,11 @@ inline Bytes wanted(Op op, DType dtype, const Bytes& x, std::size_t rows,
                     std::size_t columns) {
   Bytes result(rows * size_of(dtype));
   std::vector<float> singles(x.size() / size_of(dtype));
-  for (std::size_t i = 0; i < singles.size() && dtype != DType::Complex64; ++i)
+  for (std::size_t i = 0; i < singles.size() && !is_complex(dtype); ++i)
     singles[i] = static_cast<float>(number_at(dtype, &x[i * size_of(dtype)]));
   const auto doubles = as<double>(dtype == DType::Float64 ? x : Bytes());
   const auto complexes = as<C64>(dtype == DType::Complex64 ? x : Bytes());
+  const auto wide = as<C128>(dtype == DType::Complex128 ? x : Bytes());
   for (std::size_t r = 0; r < rows; ++r) {
     const auto row = [&](auto& all) {
       return std::span(all).subspan(r * columns, columns);
@@ -143,7 +149,9 @@ inline Bytes wanted(Op op, DType dtype, const Bytes& x, std::size_t rows,
     if (dtype == DType::Float64) {
       put(result, r, reduced<double>(op, row(doubles)));
     } else if (dtype == DType::Complex64) {
-      put(result, r, reduced_complex(op, row(complexes)));
+      put(result, r, reduced_complex<float>(op, row(complexes)));
+    } else if (dtype == DType::Complex128) {
+      put(result, r, reduced_complex<double>(op, row(wide)));
     } else {
       put_real(result, r, dtype, reduced<float>(op, row(singles)));
     }

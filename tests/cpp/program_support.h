@@ -71,6 +71,8 @@ inline std::vector<std::uint8_t> random_bytes(DType dtype, std::size_t count,
     else if (dtype == DType::Complex64)
       put(bytes, 2 * i, static_cast<float>(real)),
           put(bytes, 2 * i + 1, static_cast<float>(random_real(random)));
+    else if (dtype == DType::Complex128)
+      put(bytes, 2 * i, real), put(bytes, 2 * i + 1, random_real(random));
     else if (dtype == DType::Bool)
       bytes[i] = random.below(2) != 0;
     else

@@ -36,6 +36,7 @@ DTYPES = {
     (2, 32): "float32",
     (2, 64): "float64",
     (5, 64): "complex64",
+    (5, 128): "complex128",
     (6, 8): "bool",
 }
 ALLOWED = (
@@ -137,7 +138,7 @@ def spoil(dice: random.Random, case: Case) -> Case:
     kind = dice.choice(kinds)
     if kind == "dtype":
         known = set(DTYPES) | {(0, 8), (1, 16), (1, 64), (4, 16)}
-        pair = dice.randrange(256), dice.choice([0, 1, 7, 12, 24, 48, 128, 255])
+        pair = dice.randrange(256), dice.choice([0, 1, 7, 12, 24, 48, 96, 255])
         changes |= {"code": pair[0], "bits": pair[1]}
         assert pair not in known
     elif kind == "lanes":

@@ -27,6 +27,11 @@ def kind(dtype: np.dtype) -> str:
     return "f" if dtype in SHORT else dtype.kind
 
 
+def is_missing(dtype: np.dtype) -> bool:
+    """Whether it is one of long doubles, which arrays do not have."""
+    return dtype.itemsize > (16 if dtype.kind == "c" else 8)
+
+
 def widened(x: Any) -> Any:
     return x.astype(FLOAT) if getattr(x, "dtype", None) in SHORT else x
 

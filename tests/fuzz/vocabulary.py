@@ -14,7 +14,7 @@ HEADER = ROOT / "include/gpuos/vocabulary.h"
 DTYPE_LIST = ROOT / "include/gpuos/dtype_list.h"
 EXACTNESS = ROOT / "docs/functions.md"
 
-COMPLEX = ("kAll", "kFields", "1 << kC64")
+COMPLEX = ("kAll", "kFields", "kComplexes")
 
 _LIST = re.compile(r"#define GPUOS_(\w+)\(X\)((?:.*\\\n)*.*\n)")
 _LINE = re.compile(r"X\(\w+, (\w+), (\w+), (\w+), ([^,)]*)[^)]*\)")

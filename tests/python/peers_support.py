@@ -55,15 +55,6 @@ def same(got: Any, wanted: Any) -> None:
     )
 
 
-def is_of_programs(tree: Any) -> bool:
-    """Whether programs have all its dtypes: all but complex128."""
-    if isinstance(tree, dict):
-        return all(map(is_of_programs, tree.values()))
-    if isinstance(tree, (list, tuple)):
-        return all(map(is_of_programs, tree))
-    return np.asarray(tree).dtype.name != "complex128"
-
-
 def check(rt: gpuos.Runtime, function: Any, *args: Any, **keywords: Any) -> Any:
     """Compare with NumPy; what NumPy refuses is refused. Returns the result."""
     given = on(rt, copy.deepcopy(args)), on(rt, copy.deepcopy(keywords))
@@ -71,10 +62,6 @@ def check(rt: gpuos.Runtime, function: Any, *args: Any, **keywords: Any) -> Any:
         wanted = quietly(function, *args, **keywords)
     except (TypeError, ValueError, IndexError):
         with pytest.raises((gpuos.InvalidArgument, TypeError)):
-            rt.fuse(function)(*given[0], **given[1])
-        return None
-    if not is_of_programs(wanted):
-        with pytest.raises(gpuos.InvalidArgument, match="complex"):
             rt.fuse(function)(*given[0], **given[1])
         return None
     got = rt.fuse(function)(*given[0], **given[1])

@@ -15,7 +15,10 @@ from gpuos import array_api as xp
 
 DTYPES = [
     np.dtype(name)
-    for name in ("bool", "uint8", "int32", "float32", "float64", "complex64")
+    for name in (
+        *("bool", "uint8", "int32", "float32", "float64"),
+        *("complex64", "complex128"),
+    )
 ]
 # What these give has no counterpart in NumPy, or other fields.
 APART = {
@@ -213,6 +216,7 @@ def test_it_says_what_it_has(backend):
     assert set(info.dtypes(kind=("bool", "complex floating"))) == {
         "bool",
         "complex64",
+        "complex128",
     }
     for name, dtype in info.dtypes().items():
         assert xp.empty(0, dtype=dtype, device=backend).dtype == name
@@ -285,6 +289,7 @@ def test_devices(backend):
 
 def test_questions_of_dtypes():
     assert xp.finfo(xp.complex64).dtype == xp.float32
+    assert xp.finfo(xp.complex128).dtype == xp.float64
     assert xp.finfo(xp.float64).eps == np.finfo("float64").eps
     assert (xp.iinfo(xp.int8).min, xp.iinfo(xp.int8).max) == (-128, 127)
     assert xp.isdtype(xp.int8, ("bool", "integral"))

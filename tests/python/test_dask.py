@@ -97,7 +97,9 @@ def test_functions_that_call_fused_ones_run(client, kind):
     ]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int16", "complex64", "complex128"]
+)
 @pytest.mark.parametrize("chunks", [(7, 3), (13, 10), (100, 1)])
 def test_map_blocks_of_any_chunks_and_dtypes(client, dtype, chunks):
     whole = (np.arange(1000) % 50).reshape(100, 10).astype(dtype)

@@ -135,6 +135,7 @@ KINDS = [
     ("uint64", 2**64 - 1),
     ("bool", True),
     ("complex64", 1 - 2j),
+    ("complex128", 1 - 0.1j),
 ]
 
 

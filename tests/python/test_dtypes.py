@@ -28,7 +28,8 @@ GPUOS_OPERATOR({name}) {{
 }}
 """
 BUILT_IN = ["float32", "float64", "int32", "int64"]
-REST = [name for name in DTYPES if name not in (*BUILT_IN, "bool", "complex64")]
+COMPLEX = ["complex64", "complex128"]
+REST = [name for name in DTYPES if name not in (*BUILT_IN, "bool", *COMPLEX)]
 
 
 def times(rt, dtype):
@@ -44,7 +45,7 @@ def times(rt, dtype):
 
 def test_list_is_read():
     assert len(DTYPES) >= 14
-    assert {"float32", "bool", "complex64", *SHORT} <= set(DTYPES)
+    assert {"float32", "bool", *COMPLEX, *SHORT} <= set(DTYPES)
     assert {"float16", "bfloat16"} <= set(SHORT)
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     assert [name for name in DTYPES if f"`{name}`" not in page] == []
@@ -101,7 +102,17 @@ def test_a_parameter_may_be_complex(rt, k, expected):
     assert out.numpy()[0] == expected
 
 
-@pytest.mark.parametrize("dtype", [*REST, "bool", "complex64"])
+def test_a_parameter_of_16_bytes_needs_an_expression(rt):
+    params = {"k": "complex128"}
+    with pytest.raises(gpuos.InvalidArgument, match="two of float64"):
+        rt.define("sum_parts", source=SUM, params=params, inputs=0)
+    add = rt.define("add_k", "o = x + k", params=params)
+    x = rt.ones(2, "complex128")
+    rt.submit(add, x, out=x, k=0.1 - 0.2j)
+    assert x.tolist() == [1.1 - 0.2j] * 2
+
+
+@pytest.mark.parametrize("dtype", [*REST, "bool", *COMPLEX])
 def test_built_in_operators_have_four_dtypes(rt, dtype):
     x = rt.zeros(3, dtype)
     with pytest.raises(gpuos.InvalidArgument, match=f"int64, got {dtype}"):

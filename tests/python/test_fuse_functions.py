@@ -84,6 +84,22 @@ def test_where_and_clip(rt):
     compare(rt, lambda y: np.clip(y.astype("uint8"), -1, 300), y)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float16"])
+def test_clip_has_one_dtype_for_three(rt, dtype):
+    x = np.array([0, 1, 7, 100]).astype(dtype)
+    one, wide = np.float32(1.5), np.int64(3)
+    for pair in [(-0.5, one), (-0.5, wide), (0.5, 2**40), (True, 2.5)]:
+        for low, high in (pair, pair[::-1]):
+            compare(rt, lambda x, a=low, b=high: np.clip(x, a, b), x)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float64"])
+def test_a_condition_may_choose_between_complex_numbers(rt, dtype):
+    x = np.resize([0, 1, 1, 0, 1], 300).astype(dtype)
+    compare(rt, lambda x: np.where(x, 0.1j, 2), x)
+    compare(rt, lambda x: np.where(x, 1j, 0.1 + 2j) + 0.1, x)
+
+
 FUNCTIONS = [  # not gelu_tanh, which is gelu(approximate="tanh")
     f
     for f in vocabulary.functions()
@@ -166,7 +182,7 @@ def test_casts_to_integers_and_back_are_two(rt, of, by):
     a compiler that sees both must not take them for one."""
     ends = [-0.32, -0.0, 0.0, 7.9, -7.9, 1e20, -1e20, np.inf, np.nan]
     x = rt.array(quietly(np.array(ends).astype, of))
-    back = ("float16", "float32", "float64", "complex64")
+    back = ("float16", "float32", "float64", "complex64", "complex128")
 
     def casts(x):
         return tuple(x.astype(by).astype(to) for to in back)
@@ -180,8 +196,35 @@ def test_casts_to_integers_and_back_are_two(rt, of, by):
     assert [y.numpy().tobytes() for y in program(x)] == expected
 
 
-def test_a_complex_array_is_no_real_one(rt):
-    x = sample(np.dtype("complex64"))
+@pytest.mark.parametrize("count", [3, 25])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_not_rounded_before_they_meet(rt, dtype, count):
+    """A task has room for a few of them; more are in its text and code."""
+
+    def function(x, k):
+        made = x * k
+        for i in range(count):
+            made = np.where(x.real < i, made + (i / 3 + 0.1j), made)
+        return made, (made * (0.7 - 0.2j)).sum()
+
+    x = sample(np.dtype(dtype))
+    wanted = function(x, 0.3 - 0.1j)
+    rtol = 1e-13 if dtype == "complex128" else 1e-5
+    program = rt.fuse(function)
+    for is_compiled in (False, True):
+        got = program(rt.array(x), 0.3 - 0.1j)
+        np.testing.assert_allclose(got[0].numpy(), wanted[0], rtol, rtol)
+        np.testing.assert_allclose(got[1].numpy(), wanted[1], rtol)
+        if not is_compiled:
+            try:
+                program.compile(rt.array(x), 0.3 - 0.1j)
+            except gpuos.BackendUnavailable as error:
+                pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_complex_array_is_no_real_one(rt, dtype):
+    x = sample(np.dtype(dtype))
     with pytest.raises(gpuos.InvalidArgument, match="real or absolute"):
         run(rt, lambda x: x.astype("float32"), x)
     compare(rt, lambda x: x.astype(bool), x)

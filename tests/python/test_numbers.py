@@ -132,6 +132,7 @@ PROGRAMS = {
     "halves": loop_of(normalized, (40, 200), "float16"),
     "half columns": loop_of(columns, (300, 33), "float16"),
     "complex": once_each(products, SHAPES, "complex64"),
+    "complex doubles": once_each(products, SHAPES, "complex128"),
     "products": once_each(products, SHAPES, "float32"),
     "logsumexp": loop_of(shifted, (17, 515), "float32"),
     "greedy": loop_of(greedy, (30, 100), "float32"),

@@ -168,7 +168,7 @@ def test_wrong_numpy_arrays_are_refused(host):
         (x.T[:2], "contiguous"),
         (x[:, ::2], "contiguous"),
         (x.astype(">f4"), "native"),
-        (x.astype("c16"), "complex128"),
+        (x.astype(np.clongdouble), "complex256"),
         (np.zeros((1,) * 9, dtype="f4"), "8 dimensions"),
         ([1.0, 2.0], "list"),
         (2.0, "float"),

@@ -51,7 +51,7 @@ def test_indexing_goes_on_from_a_view(rt, source):
 
 
 def test_strides_are_bytes_as_those_of_numpy(rt):
-    for dtype in ("uint8", "float16", "complex64"):
+    for dtype in ("uint8", "float16", "complex64", "complex128"):
         source = np.zeros((2, 3, 4), dtype)
         array = rt.array(source)
         assert array.strides == source.strides

@@ -277,7 +277,9 @@ struct Loops {
       set(Code::ArgminStep, kType, ArgExtreme<false, T>::step);
       set(Code::ArgminJoin, kType, ArgExtreme<false, T>::join);
     }
-    using Bits = typename ValueOf<sizeof(T) == 8 ? kU64 : kU32>::type;
+    using Bits = typename ValueOf<sizeof(T) == 16  ? kC128
+                                  : sizeof(T) == 8 ? kU64
+                                                   : kU32>::type;
     set(Code::Where, kType, select<Bits>);
     set(Code::Copy32, kType,
         [](const Operands& x) { loop1<u32, u32>(x, [](u32 y) { return y; }); });
@@ -293,9 +295,13 @@ struct Loops {
     add<kI64>();
     add<kU64>();
     add<kC64>();
-#define GPUOS_ADD(name, function, ...)                                \
-  set(Code::name, kC64, make1<true, float, C64>([](auto x) -> float { \
-        return fn::function(x);                                       \
+    add<kC128>();
+#define GPUOS_ADD(name, function, ...)                                    \
+  set(Code::name, kC64, make1<true, float, C64>([](auto x) -> float {     \
+        return fn::function(x);                                           \
+      }));                                                                \
+  set(Code::name, kC128, make1<true, double, C128>([](auto x) -> double { \
+        return fn::function(x);                                           \
       }));
     GPUOS_PARTS(GPUOS_ADD)
     GPUOS_ADD(ComplexAbs, abs)
@@ -310,10 +316,12 @@ struct MemoryLoops {
 #define GPUOS_ADD(name, Stored) \
   loops[static_cast<u32>(Code::name)] = load<CellOf<Stored>::type, Stored>;
     GPUOS_LOAD_CODES(GPUOS_ADD)
+    GPUOS_ADD(Load128, C128)
 #undef GPUOS_ADD
 #define GPUOS_ADD(name, Stored) \
   loops[static_cast<u32>(Code::name)] = store<CellOf<Stored>::type, Stored>;
     GPUOS_STORE_CODES(GPUOS_ADD)
+    GPUOS_ADD(Store128, C128)
 #undef GPUOS_ADD
   }
 };

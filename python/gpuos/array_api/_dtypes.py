@@ -31,21 +31,21 @@ uint64 = np.dtype("uint64")
 float32 = np.dtype("float32")
 float64 = np.dtype("float64")
 complex64 = np.dtype("complex64")
+complex128 = np.dtype("complex128")
 
 KINDS = {
     "bool": (bool,),
     "signed integer": (int8, int16, int32, int64),
     "unsigned integer": (uint8, uint16, uint32, uint64),
     "real floating": (float32, float64),
-    "complex floating": (complex64,),
+    "complex floating": (complex64, complex128),
 }
 KINDS["integral"] = KINDS["signed integer"] + KINDS["unsigned integer"]
 KINDS["numeric"] = (
     KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
 )
 
-# What Python's numbers become: those of a runtime's own makers. There is no
-# complex128, so float32 is what goes with the complex dtype.
+# What Python's numbers become: those of a runtime's own makers.
 DEFAULTS: dict[str, np.dtype[Any]] = {
     "real floating": float32,
     "complex floating": complex64,

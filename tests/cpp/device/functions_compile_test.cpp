@@ -44,7 +44,9 @@ std::string others_source() {
        {"neg", "abs", "square", "reciprocal", "sign", "isnan", "isinf",
         "isfinite", "bit_not", "floor", "ceil", "trunc", "round"})
     text += concat("  *x++ = static_cast<T>(fn::", name, "(a));\n");
-  text += "}\nGPUOS_DEVICE void complexes(C64* x, C64 a, C64 b, float* y) {\n";
+  text +=
+      "}\ntemplate <typename T>\nGPUOS_DEVICE void complexes(Complex<T>* x, "
+      "Complex<T> a, Complex<T> b, T* y) {\n";
   for (const char* name : {"add", "sub", "mul", "div"})
     text += concat("  *x++ = fn::", name, "(a, b);\n");
   for (const char* name :
@@ -61,7 +63,9 @@ std::string others_source() {
          "  integers(task.pointer<long long>(0), 1ll, 2ll);\n"
          "  integers(task.pointer<u64>(0), u64{1}, u64{2});\n"
          "  complexes(task.pointer<C64>(0), C64{1, 2}, C64{3, 4},\n"
-         "            task.pointer<float>(1));\n}\n";
+         "            task.pointer<float>(1));\n"
+         "  complexes(task.pointer<C128>(0), C128{1, 2}, C128{3, 4},\n"
+         "            task.pointer<double>(1));\n}\n";
 }
 
 TEST(FunctionsOnTheDevice, OfRealNumbersCompile) {

@@ -231,6 +231,7 @@ TEST(ProgramFunctionsTypes, NumbersTakeTheDtypeOfWhatTheyMeet) {
   const Value f = builder.input(DType::Float32, 0);
   EXPECT_EQ((2.0 * f).dtype(), DType::Float32);
   EXPECT_EQ((f * std::complex<float>(0, 1)).dtype(), DType::Complex64);
+  EXPECT_EQ((x * std::complex<float>(0, 1)).dtype(), DType::Complex128);
 }
 
 TEST(ProgramFunctionsTypes, HalvesStayHalvesAndAMeanOfIntegersDoesNot) {

@@ -78,6 +78,8 @@ TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
           for (std::size_t i = 0; i < count; ++i) {
             if (dtype == DType::Complex64)
               put(ones, i, C64{1, 0});
+            else if (dtype == DType::Complex128)
+              put(ones, i, C128{1, 0});
             else
               put_real(ones, i, dtype, 1);
           }

@@ -47,8 +47,8 @@ TEST(DType, EveryDtypeIsOfOneKind) {
     EXPECT_EQ(is_signed(dtype), !is_named_unsigned) << name_of(dtype);
   }
   EXPECT_EQ(integers, 8u);
-  // Four signed integers, complex64, and all floating ones.
-  EXPECT_EQ(is_signed_too, 5 + floating);
+  // Four signed integers, two complex dtypes, and all floating ones.
+  EXPECT_EQ(is_signed_too, 6 + floating);
 }
 
 TEST(DType, UnknownNameIsEmpty) {
@@ -70,6 +70,7 @@ TEST(DType, SizesAreThoseOfTheCppTypes) {
   EXPECT_EQ(size_of(DType::UInt32), 4u);
   EXPECT_EQ(size_of(DType::UInt64), 8u);
   EXPECT_EQ(size_of(DType::Complex64), 8u);
+  EXPECT_EQ(size_of(DType::Complex128), 16u);
 #define GPUOS_EXPECT(with, name, text, bytes, Stored, ...) \
   EXPECT_EQ(size_of(DType::name), sizeof(Stored)) << #name;
   GPUOS_SHORT_FLOATS(GPUOS_EXPECT, )

@@ -122,6 +122,12 @@ TEST(Scalar, ComplexNumbersFitComplexDtypesOnly) {
   EXPECT_EQ(z.bits_as(DType::Complex64), 0xc00000003fc00000u);
   EXPECT_EQ(Scalar(1.5).bits_as(DType::Complex64), 0x3fc00000u);
   EXPECT_EQ(Scalar(2).bits_as(DType::Complex64), 0x40000000u);
+  const Scalar wide(std::complex<double>(0.1, -0.2));
+  EXPECT_EQ(wide.bits_as(DType::Complex128), std::bit_cast<std::uint64_t>(0.1));
+  EXPECT_EQ(wide.bits_as(DType::Complex128, true),
+            std::bit_cast<std::uint64_t>(-0.2));
+  EXPECT_TRUE(wide.is_same_as(wide, DType::Complex128));
+  EXPECT_FALSE(wide.is_same_as(0.1, DType::Complex128));
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
     if (is_complex(dtype)) continue;
