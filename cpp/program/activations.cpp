@@ -4,6 +4,7 @@
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "program/in_single.h"
+#include "program/promotion.h"
 
 namespace gpuos {
 
@@ -62,6 +63,24 @@ bool says_nothing(const std::optional<Operand>& bound, const Value& x,
   } catch (const InvalidArgument&) {
     return is_below == is_low;
   }
+}
+
+// The dtype of `x` and of both bounds together, floats first: int8 and uint8
+// alone are of int16, beside a float16 they are of float16.
+DType common_dtype(const Value& x, const std::optional<Operand>& low,
+                   const std::optional<Operand>& high) {
+  DType common = x.dtype();
+  for (const bool takes_floats : {true, false}) {
+    for (const std::optional<Operand>* bound : {&low, &high}) {
+      if (!*bound || (*bound)->is_number()) continue;
+      const Value& value = (*bound)->value();
+      const bool is_exact =
+          is_integer(value.dtype()) || value.dtype() == DType::Bool;
+      if (value.is_weak() || is_exact == takes_floats) continue;
+      common = program::promote(common, value.dtype()).value_or(common);
+    }
+  }
+  return common;
 }
 
 Value softplus_of(const Value& x, const Operand& beta,
@@ -138,7 +157,8 @@ Value astype(const Value& x, DType dtype) {
 
 Value clip(const Value& x, const std::optional<Operand>& low,
            const std::optional<Operand>& high) {
-  Value clipped = x;
+  Value clipped =
+      x.is_weak() ? x : ProgramBuilder::cast(x, common_dtype(x, low, high));
   if (!says_nothing(low, x, true)) clipped = maximum(clipped, *low);
   if (!says_nothing(high, x, false)) clipped = minimum(clipped, *high);
   return clipped;

@@ -140,6 +140,10 @@ bool FusedCall::read_forms(const RuntimeObject& runtime) {
 bool FusedCall::read_number(PyObject* object) {
   const DType dtype = kind_of_number(object);
   if (dtype == DType::Float32) return false;
+  if (dtype == DType::Int64 && is_too_wide(object)) [[unlikely]] {
+    key_.add_object(ArgumentKind::Static, object);  // no scalar has it
+    return true;
+  }
   key_.add({.kind = ArgumentKind::Number, .dtype = dtype});
   scalars_.add([&] { return scalar_from(object); });
   numbers_.add([&] { return object; });

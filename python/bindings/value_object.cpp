@@ -134,7 +134,6 @@ DType dtype_of_scalar(py::handle scalar) {
   return dtype_of(scalar.attr("dtype"));
 }
 
-// Whether no integer dtype has it.
 bool is_too_wide(PyObject* object) {
   if (!PyLong_Check(object)) return false;
   int overflow = 0;
