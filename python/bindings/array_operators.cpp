@@ -10,6 +10,7 @@
 
 #include "array.h"
 #include "array_view.h"
+#include "gpuos/error.h"
 #include "native.h"
 #include "operator_slots.h"
 #include "python_module.h"
@@ -74,25 +75,32 @@ bool is_comparison(std::string_view name) {
   return std::ranges::find(kComparisons, name) != std::end(kComparisons);
 }
 
-// Python would repeat a list x[0] times.
-[[noreturn]] void refuse_list(std::string_view name, PyObject* list) {
-  throw py::type_error(std::string(name) +
-                       ": expected arrays and numbers as operands, got a " +
-                       kind_shown(list) + "; np.array(x) makes an array of it");
+// Python would repeat a list, a str or a deque as often as the array says.
+bool is_repeated(PyObject* object) {
+  const PySequenceMethods* methods = Py_TYPE(object)->tp_as_sequence;
+  return methods != nullptr && methods->sq_repeat != nullptr;
 }
 
-bool is_list(PyObject* object) {
-  return PyList_Check(object) || PyTuple_Check(object);
+bool has_axes(PyObject* object) {
+  return Py_TYPE(object) == array_type &&
+         native<Array>(object)->form().dims != 0;
+}
+
+void check_is_no_list(std::string_view name, PyObject* x, PyObject* y) {
+  PyObject* const list = is_repeated(x) ? x : y;
+  if (is_comparison(name) || !is_repeated(list) || !has_axes(x == list ? y : x))
+    return;
+  const bool is_text = PyUnicode_Check(list) || PyBytes_Check(list);
+  throw py::type_error(
+      std::string(name) + ": expected arrays and numbers as operands, got a " +
+      kind_shown(list) + (is_text ? "" : "; np.array(x) makes an array of it"));
 }
 
 template <typename Tag>
 PyObject* call(std::string_view name, PyObject* x, PyObject* y) noexcept {
   return guarded([&]() -> PyObject* {
     if (!is_operand(x) || !is_operand(y)) [[unlikely]] {
-      if (!is_comparison(name)) {
-        if (is_list(x)) refuse_list(name, x);
-        if (is_list(y)) refuse_list(name, y);
-      }
+      check_is_no_list(name, x, y);
       Py_RETURN_NOTIMPLEMENTED;
     }
     PyObject* operands[] = {x, y};
@@ -296,9 +304,10 @@ constexpr const char* kRefused[] = {"argpartition", "argsort", "choose",
 // Attributes that NumPy's arrays have and these lack: its memory is another's,
 // and tasks write there.
 constexpr const char* kLacking[] = {
-    "base",     "byteswap", "ctypes",   "data", "dump",   "dumps",
-    "flags",    "flat",     "getfield", "put",  "resize", "setfield",
-    "setflags", "tobytes",  "tofile",   "view"};
+    "base",         "byteswap", "ctypes",   "data",     "dump",
+    "dumps",        "flags",    "flat",     "getfield", "itemset",
+    "newbyteorder", "put",      "resize",   "setfield", "setflags",
+    "tobytes",      "tofile",   "tostring", "view"};
 
 void check_self(const char* name, const py::object& self) {
   if (Py_TYPE(self.ptr()) != array_type)
@@ -346,6 +355,12 @@ void add_operators(py::class_<Array>& type) {
       const WithoutLock to_others;
       return method(name)(self, *args, **keywords);
     });
+  type.def("__delitem__",
+           [](const py::object&, const py::object& index) -> py::object {
+             throw InvalidArgument("array: expected no del x[i], got " +
+                                   kind_shown(index) +
+                                   "; concatenate() joins what is to stay");
+           });
   for (const char* name : kLacking)
     type.def_property_readonly(name, [name](const py::object&) -> py::object {
       const std::string text(name);

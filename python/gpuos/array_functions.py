@@ -113,9 +113,10 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         made: Array = reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
         return made
     shifts = shift.numpy() if isinstance(shift, Array) else np.asarray(shift)
-    if shifts.ndim > 1:
+    if shifts.ndim > 1 or shifts.dtype.kind not in "biu":
         raise _core.InvalidArgument(
-            f"roll: expected shift as integers, got shape {shifts.shape}"
+            f"roll: expected shift as integers, got {shifts.dtype} of shape "
+            f"{shifts.shape}"
         )
     if x.ndim == 0:
         raise _core.InvalidArgument(

@@ -332,7 +332,7 @@ def concatenate(
 def axis_in(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise _core.InvalidArgument(
-            f"concatenate: expected an axis of {ndim}, got {axis}"
+            f"concatenate: expected one of the {ndim} axes of its arrays, got {axis}"
         )
     return axis % ndim
 

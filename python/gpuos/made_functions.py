@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
-    decimals = int(decimals)
+    decimals = operator.index(decimals)
     if a.dtype.kind in "biu" and decimals >= 0:
         return a if a.dtype.kind != "b" else np.rint(a)
     if a.dtype.kind in "iu":
@@ -94,7 +95,7 @@ def check_same_shape(name: str, a: Any, b: Any) -> None:
         )
 
 
-def _dot(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any) -> Any:
     """The product of two rows: of others there is none."""
     if np.ndim(a) != 1 or np.ndim(b) != 1:
         raise _core.InvalidArgument(
@@ -110,8 +111,12 @@ def _dot(a: Any, b: Any) -> Any:
     return products.sum(dtype=products.dtype)
 
 
+def _dot(a: Any, b: Any) -> Any:
+    return a * b if np.ndim(a) == 0 or np.ndim(b) == 0 else _matmul(a, b)
+
+
 def _vdot(a: Any, b: Any) -> Any:
-    return _dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+    return _matmul(np.conjugate(a) if a.dtype.kind == "c" else a, b)
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
@@ -498,6 +503,11 @@ def whole(number: Any, dtype: np.dtype[Any]) -> Any:
 
     Integers get a float's whole part, as in NumPy, which a program then checks.
     """
+    if dtype.kind in "iu" and type(number) is int and abs(number) >= 2**64:
+        raise OutOfRange(
+            f"array: expected a number that fits {dtype}, got one of "
+            f"{number.bit_length()} bits"
+        )
     if dtype.kind in "iu" and isinstance(number, np.integer):
         return int(number)
     if dtype.kind not in "iu" and type(number) is int:  # of any size
@@ -557,7 +567,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isneginf": lambda x: np.isinf(x) & (x < 0),
     "isposinf": lambda x: np.isinf(x) & (x > 0),
     "isreal": lambda x: x.imag == 0,
-    "matmul": _dot,
+    "matmul": _matmul,
     "meshgrid": _meshgrid,
     "modf": _modf,
     "ones_like": lambda a, dtype=None: _full_like(a, 1, dtype),
