@@ -157,7 +157,7 @@ py::object number_for_wide(PyObject* integer, const Value& like,
   if (is_exact && !is_comparison)
     throw OutOfRange(std::string(where) + ": expected a number that fits " +
                      std::string(name_of(like.dtype())) + ", got " +
-                     kind_shown(integer) + " of more than 64 bits");
+                     kind_shown(integer));
   double number = is_exact ? INFINITY : PyLong_AsDouble(integer);
   if (PyErr_Occurred() != nullptr) {
     if (!is_comparison) throw py::error_already_set();

@@ -31,13 +31,23 @@ _OF_FUSED = (
 ERRORS = (_core.InvalidArgument, AttributeError, TypeError)
 
 
+# Functions in C that tell only since NumPy 2.4.
+_UNTOLD = {
+    "concatenate": ("arrays", "axis", "out"),
+    "dot": ("a", "b", "out"),
+    "inner": ("a", "b"),
+    "vdot": ("a", "b"),
+    "where": ("condition", "x", "y"),
+}
+
+
 @cache
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of its parameters; none of what does not tell."""
     try:
         return tuple(inspect.signature(function).parameters)
     except (TypeError, ValueError):
-        return ()
+        return _UNTOLD.get(getattr(function, "__name__", ""), ())
 
 
 def of_call(
