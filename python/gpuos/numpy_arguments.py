@@ -6,6 +6,7 @@ compute, an array of integers may stand for it: it is waited for.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,7 @@ _HOW = frozenset(
         *("shape", "shift", "source"),
     )
 )
+_NUMBERS = (int, float, complex)
 # Parameters and functions for which a number is an array with a dtype.
 _STRONG = frozenset(
     (
@@ -62,8 +64,12 @@ def taken(
     keywords: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call of `function` as NumPy means them."""
-    if all(map(_is_plain, (*args, *keywords.values()))):
-        return args, keywords
+    types = _plain_types(function)
+    for x in (*args, *keywords.values()):
+        if type(x) not in types and (type(x) is not Array or x.ndim == 0):
+            break
+    else:
+        return args, keywords  # as in most calls
     names = parameters_of(function)
     runtime = _runtime_of((*args, *keywords.values()))
 
@@ -76,7 +82,7 @@ def taken(
         return as_array(x, is_strong) if name in _ARRAYS else x
 
     def as_array(x: Any, is_strong: bool) -> Any:
-        is_number = is_strong and isinstance(x, (int, float, complex))
+        is_number = is_strong and isinstance(x, _NUMBERS)
         if runtime is None or not (is_number or isinstance(x, (list, tuple))):
             return x
         return runtime.array(np.asarray(x))
@@ -88,9 +94,12 @@ def taken(
     return given, {name: of(name, x) for name, x in keywords.items()}
 
 
-def _is_plain(x: Any) -> bool:
-    """Whether it is the same for each parameter; most calls have no others."""
-    return x is None or (type(x) is Array and x.ndim > 0) or type(x) is bool
+@cache
+def _plain_types(function: Callable[..., Any]) -> frozenset[type]:
+    """Return the types of what is the same for each of its parameters."""
+    names = {function.__name__, *parameters_of(function)}
+    plain = (bool, str, type(None))
+    return frozenset(plain if names & _STRONG else (*plain, *_NUMBERS))
 
 
 def _number(x: Any) -> Any:
