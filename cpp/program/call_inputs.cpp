@@ -190,7 +190,8 @@ TensorView CallInputs::reshape(const InputSource& source) const {
       "reshape: expected ",
       is_broadcast ? "arrays that are not broadcast"
                    : "arrays whose elements lie in order",
-      " for ", shape_text(shape), ", got ", to_string(from),
+      " for ", shape_text(shape), ", got ",
+      shape_text(std::span(from.shape).first(from.dims)),
       is_broadcast
           ? "; reshape the arguments, or the results of the call"
           : "; reshape the results of the call, or a copy of the argument"));

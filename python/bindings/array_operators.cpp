@@ -2,12 +2,15 @@
 // operation, which gpuos/arrays.py makes at its first use.
 #include "array_operators.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "array.h"
 #include "array_view.h"
+#include "gpuos/error.h"
 #include "native.h"
 #include "operator_slots.h"
 #include "python_module.h"
@@ -62,10 +65,44 @@ struct OfPositive {};
 struct OfGreater {};
 struct OfGreaterEqual {};
 
+// The names of NumPy's functions, by Python's numbers of comparisons.
+constexpr const char* kComparisons[] = {
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
+              Py_GT == 4 && Py_GE == 5);
+
+bool is_comparison(std::string_view name) {
+  return std::ranges::find(kComparisons, name) != std::end(kComparisons);
+}
+
+// Python would repeat a list, a str or a deque as often as the array says.
+bool is_repeated(PyObject* object) {
+  const PySequenceMethods* methods = Py_TYPE(object)->tp_as_sequence;
+  return methods != nullptr && methods->sq_repeat != nullptr;
+}
+
+bool has_axes(PyObject* object) {
+  return Py_TYPE(object) == array_type &&
+         native<Array>(object)->form().dims != 0;
+}
+
+void check_is_no_list(std::string_view name, PyObject* x, PyObject* y) {
+  PyObject* const list = is_repeated(x) ? x : y;
+  if (is_comparison(name) || !is_repeated(list) || !has_axes(x == list ? y : x))
+    return;
+  const bool is_text = PyUnicode_Check(list) || PyBytes_Check(list);
+  throw py::type_error(
+      std::string(name) + ": expected arrays and numbers as operands, got a " +
+      kind_shown(list) + (is_text ? "" : "; np.array(x) makes an array of it"));
+}
+
 template <typename Tag>
 PyObject* call(std::string_view name, PyObject* x, PyObject* y) noexcept {
   return guarded([&]() -> PyObject* {
-    if (!is_operand(x) || !is_operand(y)) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(x) || !is_operand(y)) [[unlikely]] {
+      check_is_no_list(name, x, y);
+      Py_RETURN_NOTIMPLEMENTED;
+    }
     PyObject* operands[] = {x, y};
     return PyObject_Vectorcall(fused<Tag>(name), operands, 2, nullptr);
   });
@@ -77,12 +114,6 @@ PyObject* call(std::string_view name, PyObject* x) noexcept {
     return PyObject_Vectorcall(fused<Tag>(name), &x, 1, nullptr);
   });
 }
-
-// The names of NumPy's functions, by Python's numbers of comparisons.
-constexpr const char* kComparisons[] = {
-    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
-static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
-              Py_GT == 4 && Py_GE == 5);
 
 // Whether an integer of Python is one of an integer dtype; true for others.
 bool fits(PyObject* number, DType dtype) noexcept {
@@ -107,11 +138,14 @@ bool fits(PyObject* number, DType dtype) noexcept {
 // these by identity; another type may have a comparison of its own.
 bool is_data(PyObject* object) {
   const PyTypeObject* type = Py_TYPE(object);
-  return PyList_Check(object) || PyTuple_Check(object) ||
-         PyRange_Check(object) || PyUnicode_Check(object) ||
-         PyBytes_Check(object) || PyDict_Check(object) ||
+  if (type == value_type || has_own_operations(object)) return false;
+  for (const char* protocol : {"__array_ufunc__", "__array_priority__"})
+    if (py::hasattr(py::type::of(object), protocol)) return false;
+  return PySequence_Check(object) || PyNumber_Check(object) ||
+         PyObject_CheckBuffer(object) || PyDict_Check(object) ||
          PyAnySet_Check(object) || object == Py_None ||
-         type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+         type->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
+         py::hasattr(py::type::of(object), "__array__");
 }
 
 // Compares by a function of gpuos/arrays.py. compare_data() makes an array of
@@ -267,6 +301,13 @@ constexpr const char* kProperties[] = {"mT"};
 constexpr const char* kRefused[] = {"argpartition", "argsort", "choose",
                                     "compress",     "nonzero", "partition",
                                     "searchsorted", "sort",    "take"};
+// Attributes that NumPy's arrays have and these lack: its memory is another's,
+// and tasks write there.
+constexpr const char* kLacking[] = {
+    "base",         "byteswap", "ctypes",   "data",     "dump",
+    "dumps",        "flags",    "flat",     "getfield", "itemset",
+    "newbyteorder", "put",      "resize",   "setfield", "setflags",
+    "tobytes",      "tofile",   "tostring", "view"};
 
 void check_self(const char* name, const py::object& self) {
   if (Py_TYPE(self.ptr()) != array_type)
@@ -313,6 +354,20 @@ void add_operators(py::class_<Array>& type) {
       check_self(name, self);
       const WithoutLock to_others;
       return method(name)(self, *args, **keywords);
+    });
+  type.def("__delitem__",
+           [](const py::object&, const py::object& index) -> py::object {
+             throw InvalidArgument("array: expected no del x[i], got " +
+                                   kind_shown(index) +
+                                   "; concatenate() joins what is to stay");
+           });
+  for (const char* name : kLacking)
+    type.def_property_readonly(name, [name](const py::object&) -> py::object {
+      const std::string text(name);
+      throw py::attribute_error(text +
+                                ": an array of gpuos has no such attribute; "
+                                "x.numpy()." +
+                                text + " waits and is that of a copy");
     });
   for (const char* name : kProperties) {
     type.def_property_readonly(

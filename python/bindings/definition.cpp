@@ -33,9 +33,10 @@ std::string own_name(py::handle given, const char* what) {
 
 // Of a dtype, or of a dtype and a default value.
 Parameter parameter_from(std::string name, const py::object& given) {
-  if (!py::isinstance<py::tuple>(given))
+  const bool is_pair = py::isinstance<py::tuple>(given);
+  if (!is_pair && PyNumber_Check(given.ptr()) == 0)
     return {std::move(name), dtype_of(given)};
-  const py::tuple pair(given);
+  const py::tuple pair = is_pair ? py::tuple(given) : py::tuple();
   if (pair.size() != 2 || PyNumber_Check(pair[1].ptr()) == 0)
     throw py::type_error("define: params: " + name +
                          ": expected a dtype, or a tuple of a dtype and a "

@@ -309,6 +309,7 @@ py::object fuse(const py::object& self, const py::object& function) {
 
 py::object watch(const py::object& self, const py::object& op,
                  const py::object& path, const py::object& on_error) {
+  self.cast<const RuntimeObject&>().check_no_transaction("watch");
   return py::module_::import("gpuos.watching")
       .attr("watch")(self, op, path, py::arg("on_error") = on_error);
 }

@@ -156,6 +156,12 @@ void register_transaction(py::module_& module) {
            py::arg("elementwise") = none, py::arg("checked") = none,
            py::arg("expected") = none,
            "Give an operator a new body as Runtime.replace() does.")
+      .def("__getattr__",
+           [](const Transaction&, const std::string& name) -> py::object {
+             throw py::attribute_error(
+                 "transaction: expected define() or replace(), got " + name +
+                 "; a runtime's other calls come before or after the block");
+           })
       .def(
           "__enter__",
           [](const py::object& self) {

@@ -133,7 +133,6 @@ DType dtype_of_scalar(py::handle scalar) {
   return dtype_of(scalar.attr("dtype"));
 }
 
-// Whether no integer dtype has it.
 bool is_too_wide(PyObject* object) {
   if (!PyLong_Check(object)) return false;
   int overflow = 0;
@@ -147,13 +146,17 @@ bool is_too_wide(PyObject* object) {
 
 namespace {
 
-// What stands beside `like` for an integer that no dtype has. None: it cannot.
+// What stands beside `like` for an integer that no dtype has. Throws:
+// OutOfRange, OverflowError.
 py::object number_for_wide(PyObject* integer, const Value& like,
                            std::string_view where, bool is_comparison) {
   const bool is_exact = !is_floating(like.dtype()) &&
                         !is_complex(like.dtype()) && where != "divide" &&
                         where != "true_divide";
-  if (is_exact && !is_comparison) return {};
+  if (is_exact && !is_comparison)
+    throw OutOfRange(std::string(where) + ": expected a number that fits " +
+                     std::string(name_of(like.dtype())) + ", got " +
+                     kind_shown(integer));
   double number = is_exact ? INFINITY : PyLong_AsDouble(integer);
   if (PyErr_Occurred() != nullptr) {
     if (!is_comparison) throw py::error_already_set();

@@ -38,6 +38,9 @@ bool is_numpy_scalar(PyObject* object);
 /// dtype holds, TypeError.
 Scalar number_of(PyObject* number);
 
+/// Whether no integer dtype has it.
+bool is_too_wide(PyObject* object);
+
 /// The dtype of a NumPy scalar. Throws: InvalidArgument.
 DType dtype_of_scalar(pybind11::handle scalar);
 

@@ -62,6 +62,15 @@ PyObject* value_or_error(const char* python_name,
   });
 }
 
+// NumPy computes `x ** 2` of bools, and not their power, as int8.
+bool is_square_of_bool(PyObject* x, PyObject* y) {
+  if (!PyLong_CheckExact(y) || Py_TYPE(x) != value_type) return false;
+  int overflow = 0;
+  const Value& value = *native<Value>(x);
+  return value.dtype() == DType::Bool && !value.is_weak() &&
+         PyLong_AsLongAndOverflow(y, &overflow) == 2;
+}
+
 struct ValueOperators {
   template <Op kOp>
   static PyObject* binary(PyObject* x, PyObject* y) noexcept {
@@ -93,7 +102,10 @@ struct ValueOperators {
         return made.release().ptr();
       });
     }
-    return binary<Op::Power>(x, y);
+    return value_or_error("pow", {x, y}, [&] {
+      if (is_square_of_bool(x, y)) return square(value_of(x, "power"));
+      return elementwise(Op::Power, operands_of({x, y}, "power"));
+    });
   }
 
   static PyObject* divmod(PyObject* x, PyObject* y) noexcept {

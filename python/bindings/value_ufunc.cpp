@@ -218,13 +218,13 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
                       const py::args& inputs, const py::kwargs& keywords) {
   const std::string name =
       text_of(py::getattr(ufunc, "__name__", py::none()), "ufunc");
-  check_keywords(name, keywords);
-  const bool has_dtype =
-      keywords.contains("dtype") && !keywords["dtype"].is_none();
   if (method != "__call__")
     throw InvalidArgument(name + "." + method +
                           ": a fused function has no such method; for a "
                           "reduction call sum, prod, max, min, any or all");
+  check_keywords(name, keywords);
+  const bool has_dtype =
+      keywords.contains("dtype") && !keywords["dtype"].is_none();
   const std::vector<PyObject*> objects = [&] {
     std::vector<PyObject*> all;
     for (const py::handle input : inputs) all.push_back(input.ptr());

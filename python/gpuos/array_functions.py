@@ -18,6 +18,7 @@ from gpuos.array_methods import (
     concatenate,
     copy,
     is_of_runtime,
+    of_host,
     operand,
     ravel,
     reshape,
@@ -112,9 +113,10 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         made: Array = reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
         return made
     shifts = shift.numpy() if isinstance(shift, Array) else np.asarray(shift)
-    if shifts.ndim > 1:
+    if shifts.ndim > 1 or shifts.dtype.kind not in "biu":
         raise _core.InvalidArgument(
-            f"roll: expected shift as integers, got shape {shifts.shape}"
+            f"roll: expected shift as integers, got {shifts.dtype} of shape "
+            f"{shifts.shape}"
         )
     if x.ndim == 0:
         raise _core.InvalidArgument(
@@ -240,8 +242,10 @@ def _diff(
     prepend: Any = np._NoValue,
     append: Any = np._NoValue,
 ) -> Any:
+    if n == 0:
+        return a
     parts = [x for x in (prepend, a, append) if x is not np._NoValue]
-    if len(parts) > 1 and n != 0:
+    if len(parts) > 1:
         axis_in(axis, a.ndim)
         a = concatenate([_rows_beside(x, a, axis) for x in parts], axis)
     return call(np.diff, a, n, axis)
@@ -360,6 +364,9 @@ def _array_split(
 def _copyto(
     dst: Any, src: Any, casting: Any = "same_kind", where: Any = True
 ) -> None:
+    if not isinstance(dst, Array):
+        of_host(np.copyto)(dst, src, casting, where)
+        return
     dtype = getattr(src, "dtype", None)
     if isinstance(src, (bool, int, float, complex)):
         dtype = np.result_type(dst.dtype, src)
@@ -371,6 +378,13 @@ def _copyto(
     if where is not True:
         src = np.where(where, src, dst).astype(dst.dtype)
     set_item(dst, ..., src)
+
+
+def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    if isinstance(a, Array) and isinstance(b, Array):
+        return _core._overlap(_core._view_at(a, None), b)
+    # Of what is on the host NumPy sees the memory itself.
+    return np.may_share_memory(np.asarray(a), np.asarray(b), max_work=max_work)
 
 
 # ---- Comparisons.
@@ -418,9 +432,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "diag": _diag,
     "diagonal": _diagonal,
     "diff": _diff,
+    "imag": lambda val: val.imag,
     "isclose": isclose,
+    "may_share_memory": _may_share_memory,
     "nancumprod": _nancumprod,
     "nancumsum": _nancumsum,
+    "real": lambda val: val.real,
     "repeat": _repeat,
     "roll": lambda a, shift, axis=None: roll(a, shift, axis=axis),
     "tile": lambda A, reps: tile(A, np.atleast_1d(reps).tolist()),

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from gpuos import _core, array_text, made_functions, numpy_functions, sending
+from gpuos import (
+    _core,
+    array_text,
+    made_functions,
+    numpy_functions,
+    refusals,
+    sending,
+)
 from gpuos.arrays import (
     call,
     call_ufunc,
@@ -20,6 +27,7 @@ from gpuos.arrays import (
     write,
 )
 from gpuos.fusing import fuse
+from gpuos.numpy_arguments import taken, takes_numbers_as_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -295,10 +303,16 @@ def _form_like(x: Array, shape: Any, *rest: Any) -> tuple[Any, ...]:
 
 
 def concatenate(
-    arrays: Sequence[Any], axis: int | None = 0, out: Any = None
+    arrays: Sequence[Any],
+    axis: int | None = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
 ) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
     parts = [operand(x, first) for x in arrays]
+    parts = made_functions.in_dtype("concatenate", parts, dtype, casting)
     if axis is None:
         parts, axis = [ravel(x) for x in parts], 0
     axis = axis_in(axis, parts[0].ndim)
@@ -318,7 +332,7 @@ def concatenate(
 def axis_in(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise _core.InvalidArgument(
-            f"concatenate: expected an axis of {ndim}, got {axis}"
+            f"concatenate: expected one of the {ndim} axes of its arrays, got {axis}"
         )
     return axis % ndim
 
@@ -343,10 +357,12 @@ def _first(axis: int, ndim: int) -> list[int]:
     return order
 
 
-def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None) -> Array:
+def stack(
+    arrays: Sequence[Any], axis: int = 0, out: Any = None, **keywords: Any
+) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
     parts = [expand_dims(operand(x, first), axis) for x in arrays]
-    return concatenate(parts, axis, out)
+    return concatenate(parts, axis, out, **keywords)
 
 
 # ---- NumPy's functions.
@@ -378,7 +394,7 @@ _OF_HOST = (
 )
 
 
-def _of_host(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_host(function: Callable[..., Any]) -> Callable[..., Any]:
     def take(x: Any) -> Any:
         return x.numpy() if isinstance(x, Array) else x
 
@@ -467,7 +483,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         "size": _size,
         "transpose": _transpose,
     }
-    known |= {name: _of_host(getattr(np, name)) for name in _OF_HOST}
+    known |= {name: of_host(getattr(np, name)) for name in _OF_HOST}
     known |= importlib.import_module("gpuos.array_functions").FUNCTIONS
     return {
         getattr(np, name): function
@@ -492,17 +508,41 @@ def call_function(
     if Value in types:
         return NotImplemented
     own = _functions().get(function)
-    if own is not None:
-        return own(*args, **keywords)
-    if not numpy_functions.has(function):
+    if own is None and not numpy_functions.has(function):
         refuse(function)
-    return call(function, *args, **keywords)
+    return _call(function, own or partial(call, function), args, keywords)
+
+
+def _call(
+    function: Callable[..., Any],
+    own: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Run `own` with what `function` of NumPy was called with."""
+    is_taken = takes_numbers_as_arrays(function)
+    while True:
+        try:
+            if is_taken:
+                args, keywords = taken(function, args, keywords)
+            return own(*args, **keywords)
+        except refusals.ERRORS as error:
+            # Few calls have lists, so they are looked for after a refusal.
+            if is_taken:
+                raise refusals.of_call(function, Array, error) from None
+        is_taken = True
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+    own = partial(call, function)
+    return lambda *args, **keywords: _call(function, own, args, keywords)
 
 
 # What bindings/array_operators.cpp calls, by the names of the methods.
 METHODS: dict[str, Callable[..., Any]] = (
     {
-        name: partial(call, getattr(np, name))
+        name: _method(name)
         for name in (
             "all",
             "any",

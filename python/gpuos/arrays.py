@@ -5,7 +5,7 @@ So it reads and writes in the order in which it was written, and returns at once
 
 from __future__ import annotations
 
-import inspect
+import numbers
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from gpuos import _core, complex_functions
 from gpuos.fusing import deferred
+from gpuos.refusals import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ def operation(name: str) -> _core.Fused:
 
 def power(x: Any, exponent: Any) -> Any:
     """Return x ** exponent, as a fused function with that number has it."""
+    if x.dtype == bool and type(exponent) is int and exponent == 2:
+        return operation("square")(x)  # int8, which no other power is
     function, operands = _of_number(np.power, (x, exponent))
     return _fused(function)(*operands)
 
@@ -85,16 +88,22 @@ def compare(name: str, x: Array, number: int) -> Any:
 
 def compare_data(name: str, x: Array, data: Any) -> Any:
     """Return how x compares to what is no array, element by element."""
-    is_sequence = isinstance(data, (list, tuple, range))
+    is_text = isinstance(data, (str, bytes, dict, set, frozenset))
+    is_list = isinstance(data, (list, tuple, range))
     # A copy, since reading its elements may run code that changes it.
-    other = np.asarray([*data]) if is_sequence else np.empty((), object)
+    other = (
+        np.empty((), "S")
+        if is_text
+        else np.asarray([*data] if is_list else data)
+    )
     if other.dtype.kind in "biufc":
         return operation(name)(x, x.runtime.array(other))
-    if name not in ("equal", "not_equal"):
-        return NotImplemented
-    if is_sequence and other.dtype.kind == "O":  # Python compares each
+    has_numbers = other.ndim > 0 or isinstance(data, numbers.Number)
+    if has_numbers and other.dtype.kind == "O":  # Python compares each
         made = getattr(np, name)(x.numpy(), other)
         return x.runtime.array(made.astype(bool))
+    if name not in ("equal", "not_equal"):
+        return NotImplemented
     shape = np.broadcast_shapes(x.shape, other.shape)
     return x.runtime.full(shape, name == "not_equal", bool)
 
@@ -418,20 +427,12 @@ def _named_from_out(
     keywords: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the same with names for out and what comes after it."""
-    names = _parameters_of(function)
+    names = parameters_of(function)
     if "out" not in names[: len(args)]:
         return args, keywords
     place = names.index("out")
     named = zip(names[place:], args[place:], strict=False)
     return args[:place], {**keywords, **dict(named)}
-
-
-@cache
-def _parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    try:
-        return tuple(inspect.signature(function).parameters)
-    except ValueError:  # of what is no function of Python
-        return ()
 
 
 # Called with ever new numbers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,14 +37,14 @@ def _all_close(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
     return _is_close(a, b, *args, **keywords).all()
 
 
-def _is_float(x: Any) -> bool:
+def is_float(x: Any) -> bool:
     # The kind of a short float may be that of a structure.
     return x.dtype.kind not in "biuc"
 
 
 def _as_float(x: Any) -> Any:
     """The dtype that NumPy's functions of floats have for it."""
-    return x if _is_float(x) else np.rint(x)
+    return x if is_float(x) else np.rint(x)
 
 
 def _modf(x: Any) -> tuple[Any, Any]:
@@ -66,12 +67,12 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
-    decimals = int(decimals)
+    decimals = operator.index(decimals)
     if a.dtype.kind in "biu" and decimals >= 0:
         return a if a.dtype.kind != "b" else np.rint(a)
     if a.dtype.kind in "iu":
         return _round(a.astype(np.float64), decimals).astype(a.dtype)
-    if not _is_float(a) and decimals != 0:
+    if not is_float(a) and decimals != 0:
         raise _core.InvalidArgument(
             f"round: expected decimals=0 for {a.dtype}, got {decimals}"
         )
@@ -83,48 +84,10 @@ def _round(a: Any, decimals: int = 0) -> Any:
     return np.rint(a / scale) * scale
 
 
-# ---- Reductions.
+# ---- Products.
 
 
-def _average(
-    a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False
-) -> Any:
-    if weights is None:
-        return a.mean(axis, keepdims=keepdims)
-    weights = _weights_along(a, axis, weights)
-    if a.dtype.kind in "biu":
-        a = a.astype(np.float64)
-    products = a * weights
-    of_all = weights.astype(products.dtype).sum(axis, keepdims=keepdims)
-    return products.sum(axis, keepdims=keepdims) / of_all
-
-
-def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
-    """Return weights with the axes of a: those that they have not have size 1."""
-    if axis is None or weights.shape == a.shape:
-        _check_same_shape("average", a, weights)
-        return weights
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    if not all(-a.ndim <= i < a.ndim for i in axes):
-        raise _core.InvalidArgument(
-            f"average: expected axes of {-a.ndim} to {a.ndim - 1}, got {axis}"
-        )
-    axes = tuple(i % a.ndim for i in axes)
-    expected = tuple(a.shape[i] for i in axes)
-    if weights.shape != expected:
-        raise _core.InvalidArgument(
-            f"average: expected weights of shape {expected}, as a has along "
-            f"axis {axis}, got {weights.shape}"
-        )
-    index = tuple(slice(None) if i in axes else None for i in range(a.ndim))
-    return weights.transpose(*np.argsort(axes))[index]
-
-
-def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.where(np.isnan(a), 1, a).prod(axis, keepdims=keepdims)
-
-
-def _check_same_shape(name: str, a: Any, b: Any) -> None:
+def check_same_shape(name: str, a: Any, b: Any) -> None:
     """Programs broadcast; this function of NumPy does not."""
     if a.shape != b.shape:
         raise _core.InvalidArgument(
@@ -132,7 +95,7 @@ def _check_same_shape(name: str, a: Any, b: Any) -> None:
         )
 
 
-def _dot(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any) -> Any:
     """The product of two rows: of others there is none."""
     if np.ndim(a) != 1 or np.ndim(b) != 1:
         raise _core.InvalidArgument(
@@ -141,15 +104,19 @@ def _dot(a: Any, b: Any) -> Any:
             "of matrices; call this one with arguments or results, and of "
             "arrays with x.numpy()"
         )
-    _check_same_shape("matmul", a, b)
+    check_same_shape("matmul", a, b)
     products = a * b
     if products.dtype.kind == "b":
         return products.any()
     return products.sum(dtype=products.dtype)
 
 
+def _dot(a: Any, b: Any) -> Any:
+    return a * b if np.ndim(a) == 0 or np.ndim(b) == 0 else _matmul(a, b)
+
+
 def _vdot(a: Any, b: Any) -> Any:
-    return _dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+    return _matmul(np.conjugate(a) if a.dtype.kind == "c" else a, b)
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
@@ -187,9 +154,28 @@ _rows = _at_least(2)
 _slabs = _at_least(3)
 
 
-def _hstack(tup: Any) -> Any:
+def in_dtype(name: str, arrays: Any, dtype: Any, casting: Any) -> Any:
+    """Return them in the dtype that is asked for, if any."""
+    if dtype is None:
+        return arrays
+    dtype = np.dtype(dtype)
+    for a in arrays:
+        if not np.can_cast(a.dtype, dtype, casting):
+            raise _core.InvalidArgument(
+                f"{name}: expected arrays that cast to {dtype} by {casting!r}, "
+                f"got {a.dtype}"
+            )
+    return [a.astype(dtype) for a in arrays]
+
+
+def _hstack(tup: Any, **keywords: Any) -> Any:
     parts = [np.atleast_1d(a) for a in tup]
-    return np.concatenate(parts, axis=0 if parts[0].ndim == 1 else 1)
+    axis = 0 if parts[0].ndim == 1 else 1
+    return np.concatenate(parts, axis, **keywords)
+
+
+def _vstack(tup: Any, **keywords: Any) -> Any:
+    return np.concatenate([_rows(a) for a in tup], **keywords)
 
 
 def _column_stack(tup: Any) -> Any:
@@ -387,6 +373,12 @@ def _gradient(
         raise _core.InvalidArgument(
             f"gradient: expected each axis once, got {axis}"
         )
+    # A program learns of shapes when it is called.
+    if not isinstance(f, Value) and any(f.shape[i] <= edge_order for i in axes):
+        raise _core.InvalidArgument(
+            f"gradient: expected {edge_order + 1} elements or more along each "
+            f"axis, got shape {f.shape}"
+        )
     steps = varargs or (1.0,)
     if len(steps) == 1 and np.ndim(steps[0]) == 0:
         steps *= len(axes)
@@ -402,7 +394,7 @@ def _gradient(
     made = tuple(
         np.moveaxis(
             _slope(np.moveaxis(f, along, -1), step, edge_order), -1, along
-        )
+        ).astype(f.dtype)
         for along, step in zip(axes, steps, strict=True)
     )
     return made[0] if len(made) == 1 else made
@@ -461,11 +453,17 @@ def _at_end(f: list[Any], steps: tuple[Any, Any]) -> Any:
 
 
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    if not condlist or len(condlist) != len(choicelist):
+    if len(condlist) == 0 or len(condlist) != len(choicelist):
         raise _core.InvalidArgument(
             "select: expected as many choices as conditions, and one at least, "
             f"got {len(condlist)} conditions and {len(choicelist)} choices"
         )
+    for condition in condlist:
+        if np.result_type(condition) != bool:
+            raise _core.InvalidArgument(
+                "select: expected conditions of bool, got "
+                f"{np.result_type(condition)}"
+            )
     made = default
     for condition, choice in zip(
         reversed(condlist), reversed(choicelist), strict=True
@@ -494,15 +492,6 @@ def _isin(
     return ~is_in if invert else is_in
 
 
-def _place_without_nan(reduce: str, otherwise: float) -> Callable[..., Any]:
-    def place(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        if _is_float(a):
-            a = np.where(np.isnan(a), otherwise, a)
-        return getattr(a, reduce)(axis, keepdims=keepdims)
-
-    return place
-
-
 # ---- Of one number.
 
 
@@ -519,8 +508,15 @@ def whole(number: Any, dtype: np.dtype[Any]) -> Any:
 
     Integers get a float's whole part, as in NumPy, which a program then checks.
     """
+    if dtype.kind in "iu" and type(number) is int and abs(number) >= 2**64:
+        raise OutOfRange(
+            f"array: expected a number that fits {dtype}, got one of "
+            f"{number.bit_length()} bits"
+        )
     if dtype.kind in "iu" and isinstance(number, np.integer):
         return int(number)
+    if dtype.kind not in "iu" and type(number) is int:  # of any size
+        return bool(number) if dtype.kind == "b" else float(number)
     if dtype.kind not in "iu" or not isinstance(number, (float, np.floating)):
         return number
     if np.isfinite(number):
@@ -558,7 +554,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "atleast_1d": _at_least(1),
     "atleast_2d": _rows,
     "atleast_3d": _slabs,
-    "average": _average,
     "broadcast_arrays": _broadcast_arrays,
     "column_stack": _column_stack,
     "dot": _dot,
@@ -577,12 +572,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isneginf": lambda x: np.isinf(x) & (x < 0),
     "isposinf": lambda x: np.isinf(x) & (x > 0),
     "isreal": lambda x: x.imag == 0,
-    "matmul": _dot,
+    "matmul": _matmul,
     "meshgrid": _meshgrid,
     "modf": _modf,
-    "nanargmax": _place_without_nan("argmax", -np.inf),
-    "nanargmin": _place_without_nan("argmin", np.inf),
-    "nanprod": _nanprod,
     "ones_like": lambda a, dtype=None: _full_like(a, 1, dtype),
     "outer": _outer,
     "pad": _pad,
@@ -595,6 +587,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "vdot": _vdot,
     "vecdot": _vecdot,
     "vsplit": _split_along(0),
-    "vstack": lambda tup: np.concatenate([_rows(a) for a in tup]),
+    "vstack": _vstack,
     "zeros_like": lambda a, dtype=None: _full_like(a, 0, dtype),
 }

@@ -5,14 +5,18 @@ from __future__ import annotations
 import importlib
 import itertools
 import operator
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core, functions
-from gpuos.made_functions import FUNCTIONS, start_of
+from gpuos import (
+    _core,
+    functions,
+    made_functions,
+    numpy_reductions,
+    refusals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,21 +51,8 @@ def call(
     known = _handlers().get(function) or _of_vocabulary(function)
     try:
         return known(*args, **keywords)
-    except TypeError as error:
-        # Arguments that NumPy has and programs lack; of what function of ours
-        # is no matter.
-        reason = re.sub(r"^(gpuos\.)?[\w.<>]+\(\) ", "", str(error))
-        reason = reason.removeprefix(f"{name}: ")
-        text = f"{name}: {reason}"
-        raise _core.InvalidArgument(text) from None
-    except AttributeError as error:
-        # NumPy asks values that are not the first argument, too: where=.
-        if error.name is None or isinstance(error.obj, Value):
-            raise
-        raise _core.InvalidArgument(
-            f"{name}: expected values of the fused function, got "
-            f"{type(error.obj).__name__}"
-        ) from None
+    except refusals.ERRORS as error:
+        raise refusals.of_call(function, Value, error) from None
 
 
 def has(function: Callable[..., Any]) -> bool:
@@ -231,7 +222,14 @@ def _transpose(a: Any, axes: Any = None) -> Any:
     return a.transpose() if axes is None else a.transpose(axes)
 
 
-def _concatenate(arrays: Any, axis: Any = 0, out: None = None) -> Any:
+def _concatenate(
+    arrays: Any,
+    axis: Any = 0,
+    out: None = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
     if out is not None:
         raise _core.InvalidArgument(
             "concatenate: expected no out= in a fused function; give out= to "
@@ -239,11 +237,15 @@ def _concatenate(arrays: Any, axis: Any = 0, out: None = None) -> Any:
         )
     if axis is None:
         arrays, axis = [a.reshape(-1) for a in arrays], 0
+    arrays = made_functions.in_dtype("concatenate", arrays, dtype, casting)
     return _core._Functions.concatenate(arrays, axis)
 
 
-def _stack(arrays: Any, axis: int = 0, out: None = None) -> Any:
-    return _concatenate([_expand_dims(a, axis) for a in arrays], axis, out)
+def _stack(
+    arrays: Any, axis: int = 0, out: None = None, **keywords: Any
+) -> Any:
+    parts = [_expand_dims(a, axis) for a in arrays]
+    return _concatenate(parts, axis, out, **keywords)
 
 
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
@@ -299,7 +301,7 @@ def _place_of(a: Any, axis: int, name: str) -> int:
     return axis if axis >= 0 else axis + int(a.ndim)
 
 
-# ---- What ignores NaN, and others.
+# ---- Others.
 
 
 def _nan_to_num(
@@ -340,89 +342,16 @@ def _largest(dtype: np.dtype[Any]) -> float:
     return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
 
 
-def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.where(np.isnan(a), 0, a).sum(axis, keepdims=keepdims)
-
-
-def _without_nan(reduce: str, otherwise: float) -> Callable[..., Any]:
-    """A reduction of what is no NaN; NaN where there is nothing else."""
-
-    def call_reduction(
-        a: Any, axis: Any = None, *, keepdims: bool = False
-    ) -> Any:
-        is_nan = np.isnan(a)
-        if a.dtype.kind in "biu":
-            return getattr(a, reduce)(axis, keepdims=keepdims)
-        rest = np.where(is_nan, otherwise, a)
-        result = getattr(rest, reduce)(axis, keepdims=keepdims)
-        return np.where(is_nan.all(axis, keepdims=keepdims), np.nan, result)
-
-    return call_reduction
-
-
-def _wide(a: Any) -> Any:
-    """The dtype that a mean of `a` is computed in, and that of the mean."""
-    if a.dtype.kind in "biu":
-        return np.dtype("float64"), np.dtype("float64")
-    return np.dtype("float32") if a.dtype.itemsize < 4 else a.dtype, a.dtype
-
-
-def _mean_where(
-    a: Any, mask: Any, axis: Any = None, *, keepdims: bool = False
+def reduce(
+    name: str, a: Any, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """The mean of elements where a mask is true."""
-    wide, dtype = _wide(a)
-    total = np.where(mask, a.astype(wide), 0).sum(axis, keepdims=keepdims)
-    return (total / _count(a, mask, axis, keepdims)).astype(dtype)
-
-
-def _count(a: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
-    # A mask may have fewer axes.
-    mask = np.logical_and(mask, np.ones_like(a, bool))
-    return mask.sum(axis, keepdims=keepdims)
-
-
-def _var_where(
-    a: Any,
-    mask: Any,
-    axis: Any = None,
-    ddof: int = 0,
-    *,
-    keepdims: bool = False,
-) -> Any:
-    wide, dtype = _wide(a)
-    a = a.astype(wide)
-    apart = a - _mean_where(a, mask, axis, keepdims=True)
-    squares = apart * apart
-    if a.dtype.kind == "c":
-        squares = (apart * np.conjugate(apart)).real
-        dtype = squares.dtype
-    squares = np.where(mask, squares, 0).sum(axis, keepdims=keepdims)
-    left = _count(a, mask, axis, keepdims) - ddof
-    return np.where(left > 0, squares / left, np.nan).astype(dtype)
-
-
-def _std_where(
-    a: Any,
-    mask: Any,
-    axis: Any = None,
-    ddof: int = 0,
-    *,
-    keepdims: bool = False,
-) -> Any:
-    wide, dtype = _wide(a)
-    variance = _var_where(a.astype(wide), mask, axis, ddof, keepdims=keepdims)
-    root = np.sqrt(variance)
-    return root if dtype.kind == "c" else root.astype(dtype)
-
-
-def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same of what is no NaN."""
-
-    def compute(a: Any, *args: Any, **keywords: Any) -> Any:
-        return function(a, ~np.isnan(a), *args, **keywords)
-
-    return compute
+    """Call a value's reduction with what few calls have."""
+    if not keywords.keys() & {"correction", "initial", "mean", "where"}:
+        raise TypeError(
+            f"{name}: expected arguments as NumPy has them, got "
+            f"{', '.join(map(repr, (*args, *keywords)))}"
+        )
+    return call(getattr(np, name), (a, *args), keywords)
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
@@ -447,99 +376,6 @@ def _method(name: str) -> Callable[..., Any]:
     return call_method
 
 
-# What a reduction has of nothing, and what takes the next value in.
-_STARTS: dict[str, tuple[Any, Any]] = {
-    "all": (True, np.logical_and),
-    "any": (False, np.logical_or),
-    "max": (None, np.maximum),
-    "min": (None, np.minimum),
-    "prod": (1, np.multiply),
-    "sum": (0, np.add),
-}
-
-
-def _extreme(
-    a: Any, is_max: bool, axis: Any = None, *, keepdims: bool = False
-) -> Any:
-    """The largest or least element; of nothing some number."""
-    return a._extreme(is_max, axis, keepdims)
-
-
-def _reduction(name: str) -> Callable[..., Any]:
-    """The method, and what NumPy's function takes in addition."""
-    neutral, take_in = _STARTS[name]
-
-    def call_method(
-        a: Any,
-        *args: Any,
-        initial: Any = np._NoValue,
-        where: Any = True,
-        **keywords: Any,
-    ) -> Any:
-        if where is not True:
-            rest = initial if neutral is None else neutral
-            if rest is np._NoValue:
-                raise _core.InvalidArgument(
-                    f"{name}: expected initial= beside where=, got none"
-                )
-            a = np.where(where, a, rest)
-        if initial is np._NoValue:
-            return getattr(a, name)(*args, **keywords)
-        if neutral is not None:
-            made = getattr(a, name)(*args, **keywords)
-        else:
-            made = _extreme(a, name == "max", *args, **keywords)
-        return take_in(made, start_of(initial, made.dtype))
-
-    return call_method
-
-
-# What the method of a value leaves to reduce().
-_ADDITIONS: dict[str, set[str]] = {
-    **{name: {"initial", "where"} for name in _STARTS},
-    "mean": {"where"},
-    "std": {"where", "correction"},
-    "var": {"where", "correction"},
-}
-
-
-def reduce(
-    name: str, a: Any, args: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
-    """Call a value's reduction with what few calls have."""
-    if not _ADDITIONS[name] & keywords.keys():
-        known = ", ".join(("axis", "keepdims", *sorted(_ADDITIONS[name])))
-        raise TypeError(
-            f"{name}: expected arguments as NumPy has them ({known}), got "
-            f"{', '.join(map(repr, (*args, *keywords)))}"
-        )
-    return _handlers()[getattr(np, name)](a, *args, **keywords)
-
-
-def _mean(a: Any, *args: Any, where: Any = True, **keywords: Any) -> Any:
-    if where is True:
-        return a.mean(*args, **keywords)
-    return _mean_where(a, where, *args, **keywords)
-
-
-def _spread(name: str) -> Callable[..., Any]:
-    def call_method(
-        a: Any,
-        *args: Any,
-        where: Any = True,
-        correction: Any = np._NoValue,
-        **keywords: Any,
-    ) -> Any:
-        if correction is not np._NoValue:
-            keywords["ddof"] = correction
-        if where is True:
-            return getattr(a, name)(*args, **keywords)
-        function = _var_where if name == "var" else _std_where
-        return function(a, where, *args, **keywords)
-
-    return call_method
-
-
 def _property(name: str) -> Callable[..., Any]:
     def get(a: Any) -> Any:
         return getattr(a, name)
@@ -552,9 +388,6 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     known: dict[str, Callable[..., Any]] = {
         name: _method(name) for name in _METHODS
     }
-    known |= {name: _reduction(name) for name in _STARTS}
-    known |= {"amax": known["max"], "amin": known["min"], "mean": _mean}
-    known |= {name: _spread(name) for name in ("std", "var")}
     known |= {name: _property(name) for name in ("real", "imag", "ndim")}
     known |= {
         "angle": _angle,
@@ -574,12 +407,6 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "matrix_transpose": _property("mT"),
         "moveaxis": _moveaxis,
         "nan_to_num": _nan_to_num,
-        "nanmax": _without_nan("max", -np.inf),
-        "nanmean": _of_numbers(_mean_where),
-        "nanmin": _without_nan("min", np.inf),
-        "nanstd": _of_numbers(_std_where),
-        "nansum": _nansum,
-        "nanvar": _of_numbers(_var_where),
         "permute_dims": _transpose,
         "result_type": _result_type,
         "roll": _roll,
@@ -590,7 +417,7 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "transpose": _transpose,
         "where": _where,
     }
-    known |= FUNCTIONS
+    known |= {**made_functions.FUNCTIONS, **numpy_reductions.FUNCTIONS}
     handlers = {
         getattr(np, name): handler
         for name, handler in known.items()

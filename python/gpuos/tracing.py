@@ -6,6 +6,7 @@ import copy
 import enum
 import linecache
 import os
+import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,7 +17,7 @@ from gpuos import _core
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
+    from types import FrameType, TracebackType
 
 _OWN_FOLDERS = tuple(
     f"{Path(module).parent}{os.sep}" for module in (__file__, np.__file__)
@@ -110,8 +111,33 @@ def warn_of_many(
         "kept; use NumPy's functions, as np.cos(t) for math.cos(t) and "
         f"np.where(t > 1, a, b) for if, or give an array{place}",
         RuntimeWarning,
-        stacklevel=2,
+        stacklevel=_level_of_user(),
     )
+
+
+def warn_of_many_shapes(
+    function: Callable[..., Any], name: str, count: int
+) -> None:
+    """Say that lists or dicts of ever new lengths or keys are traced again."""
+    warnings.warn(
+        f"{name}: expected few programs of a function, got {count}: each new "
+        "length of a list and each new key of a dict is traced again; give an "
+        "array with one axis more, or lists of one length"
+        f"{_line_of(function)}",
+        RuntimeWarning,
+        stacklevel=_level_of_user(),
+    )
+
+
+def _level_of_user() -> int:
+    """How far the line of the user is from the caller's, for warnings."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(
+        _OWN_FOLDERS
+    ):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _line_of(function: Callable[..., Any]) -> str:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Shape = Any
 _LEAF = "leaf"  # an array or a number
 _RESERVED = ("out", "stream")
+# So many structures are no accident.
+_MANY = 32
 
 
 def call(
@@ -39,6 +41,11 @@ def call(
         compute = of_leaves(function, name, shape)
         # Of threads that come here together, one gives the function for all.
         fused = of_shapes.setdefault(shape, fuse(compute, runtime=runtime))
+        if len(of_shapes) == _MANY:
+            # NumPy is imported only by programs that fuse.
+            from gpuos.tracing import warn_of_many_shapes  # noqa: PLC0415
+
+            warn_of_many_shapes(function, name, _MANY)
     return getattr(fused, method)(*leaves, **reserved)
 
 

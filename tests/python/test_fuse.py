@@ -460,3 +460,31 @@ def test_a_program_that_is_used_stays(host):
             fused(np.ones(3), "used")
             fused(np.ones(3), f"another {i}")
     assert len(traced) == 601
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "told"),
+    [
+        (lambda x: x * len(x), lambda i: np.ones(i + 1), "shapes"),
+        (sum, lambda i: [np.ones(3)] * (i + 1), "length of a list"),
+        (
+            lambda named: sum(named.values()),
+            lambda i: {j: np.ones(3) for j in range(i + 1)},
+            "key of a dict",
+        ),
+        (
+            lambda named: named["x"] * int(named["t"]),
+            lambda i: {"x": np.ones(3), "t": i},
+            "the value of",
+        ),
+    ],
+)
+def test_a_warning_names_the_line_of_the_call(function, argument, told):
+    fused = gpuos.fuse(function)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for i in range(50):
+            fused(argument(i))
+    assert [one.filename for one in caught] == [__file__]
+    assert "expected few programs" in str(caught[0].message)
+    assert told in str(caught[0].message)

@@ -188,7 +188,7 @@ def large_integer(x):
         (joined_with_a_number, "concatenate: expected a value of a fused"),
         (joined_with_other_axes, "of 1 axes, got one of 2"),
         (joined_into_memory, "give out= to its call"),
-        (large_integer, "uint64"),
+        (large_integer, "a number that fits int64"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

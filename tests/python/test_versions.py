@@ -169,6 +169,14 @@ def test_a_transaction_says_what_to_do_with_two_texts_of_a_name(rt):
     assert "new" not in rt.operators()
 
 
+def test_a_transaction_has_two_calls(rt):
+    with rt.transaction() as change:
+        for name in ("alias", "rollback", "undefine", "watch"):
+            sentence = rf"transaction: expected define\(\) .*, got {name}; "
+            with pytest.raises(AttributeError, match=sentence):
+                getattr(change, name)
+
+
 def test_a_transaction_ends_with_its_block(rt):
     change = rt.transaction()
     with pytest.raises(gpuos.InvalidArgument, match="inside its `with`"):
@@ -195,6 +203,7 @@ AT_ONCE = {
     "switch": lambda _rt, _op, alias: alias.switch("add"),
     "rollback of an alias": lambda _rt, _op, alias: alias.rollback(),
     "transaction": lambda rt, _op, _: rt.transaction().__enter__(),
+    "watch": lambda rt, op, _: rt.watch(op),
 }
 
 

@@ -1,0 +1,111 @@
+"""What arguments of NumPy's functions are, beside arrays of gpuos.
+
+NumPy makes arrays of lists and of some numbers. Where a number says how to
+compute, an array of integers may stand for it: it is waited for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuos import _core
+from gpuos.refusals import parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Array = _core.Array
+
+# By the names of NumPy's parameters: arrays, lists of arrays, and what says how
+# to compute.
+_ARRAYS = frozenset(
+    (
+        *("A", "a", "a_max", "a_min", "append", "args", "arr"),
+        *(
+            "array",
+            "ary",
+            "arys",
+            "b",
+            "choices",
+            "condition",
+            "default",
+            "element",
+            "f",
+        ),
+        *("m", "max", "min", "p", "prepend", "v", "values", "varargs"),
+        *("weights", "where", "x", "x1", "x2", "xi", "y"),
+    )
+)
+_LISTS = frozenset(("arrays", "choicelist", "condlist", "tup"))
+_HOW = frozenset(
+    (
+        *("axes", "axis", "axis1", "axis2", "constant_values", "correction"),
+        *("ddof", "decimals", "destination", "indices_or_sections", "k"),
+        *("keepdims", "n", "newshape", "offset", "ord", "pad_width", "reps"),
+        *("shape", "shift", "source"),
+    )
+)
+_NUMBERS = (int, float, complex)
+# Parameters and functions for which a number is an array with a dtype.
+_STRONG = frozenset(
+    (
+        *("args", "arrays", "arys", "tup", "xi"),
+        *("append", "dot", "inner", "outer", "vdot"),
+    )
+)
+
+
+def taken(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call of `function` as NumPy means them."""
+    names = parameters_of(function)
+    runtime = _runtime_of((*args, *keywords.values()))
+
+    def of(name: str, x: Any) -> Any:
+        if name in _HOW:
+            return _number(x)
+        is_strong = name in _STRONG or function.__name__ in _STRONG
+        if name in _LISTS and isinstance(x, (list, tuple)):
+            return [as_array(each, is_strong) for each in x]
+        return as_array(x, is_strong) if name in _ARRAYS else x
+
+    def as_array(x: Any, is_strong: bool) -> Any:
+        is_number = is_strong and isinstance(x, _NUMBERS)
+        if runtime is None or not (is_number or isinstance(x, (list, tuple))):
+            return x
+        return runtime.array(np.asarray(x))
+
+    last = names[-1] if names else ""
+    given = tuple(
+        of(names[i] if i < len(names) else last, x) for i, x in enumerate(args)
+    )
+    return given, {name: of(name, x) for name, x in keywords.items()}
+
+
+@cache
+def takes_numbers_as_arrays(function: Callable[..., Any]) -> bool:
+    """Whether a number has a dtype among its arguments."""
+    return bool(_STRONG & {function.__name__, *parameters_of(function)})
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, (Array, np.generic)):
+        return x.tolist()
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return type(x)(map(_number, x))
+    return x
+
+
+def _runtime_of(x: Any) -> _core.Runtime | None:
+    if isinstance(x, Array):
+        runtime: _core.Runtime = x.runtime
+        return runtime
+    if isinstance(x, (list, tuple)):
+        return next(filter(None, map(_runtime_of, x)), None)
+    return None

@@ -1,0 +1,104 @@
+"""What errors say of a call of a NumPy function: its name, not that of ours."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from gpuos import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PREFIX = re.compile(r"(?:[\w.<>]+\(\)|([\w.]+):) ")
+# What Python says of a call.
+_OF_PYTHON = re.compile(r"[\w.<>]+\(\) (got|missing|takes) ")
+_KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
+_OF_FUSED = (
+    ("values of the fused function", "arrays"),
+    ("; an array must be an argument of the function", ""),
+    ("a value of a fused function", "an array"),
+    (" in a fused function", ""),
+    ("a fused function has", "arrays of gpuos have"),
+    ("this one with arguments or results, and of arrays", "it"),
+    ("call this one with arguments or results", "call it with x.numpy()"),
+)
+
+
+# What of_call() is for.
+ERRORS = (_core.InvalidArgument, AttributeError, TypeError)
+
+
+# Functions in C that tell only since NumPy 2.4.
+_UNTOLD = {
+    "concatenate": ("arrays", "axis", "out"),
+    "dot": ("a", "b", "out"),
+    "inner": ("a", "b"),
+    "vdot": ("a", "b"),
+    "where": ("condition", "x", "y"),
+}
+
+
+@cache
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of its parameters; none of what does not tell."""
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return _UNTOLD.get(getattr(function, "__name__", ""), ())
+
+
+def of_call(
+    function: Callable[..., Any], kind: type, error: Exception
+) -> Exception:
+    """Return the error of a call with objects of `kind` that names `function`.
+
+    Arguments that NumPy has and ours lacks are invalid, and so is what is no
+    array.
+    """
+    name = function.__name__
+    known = parameters_of(function)
+    if isinstance(error, _core.InvalidArgument):
+        error.args = (_of_kind(kind, _renamed(name, known, str(error))),)
+        return error
+    if isinstance(error, AttributeError):
+        # NumPy asks what is not the first argument, too: where=.
+        if error.name is None or isinstance(error.obj, kind):
+            return error
+        text = (
+            f"{name}: expected values of the fused function, got "
+            f"{type(error.obj).__name__}"
+        )
+        return _core.InvalidArgument(_of_kind(kind, text))
+    text = _renamed(name, known, str(error))
+    lacking = _KEYWORD.search(text)
+    if lacking is not None:
+        text = (
+            f"{name}: expected no argument {lacking[1]}=, which gpuos does not "
+            "have; leave it out"
+        )
+        if kind is _core.Array:
+            text += ", or call NumPy with x.numpy()"
+    elif kind is _core.Array and not _OF_PYTHON.match(str(error)):
+        return error
+    return _core.InvalidArgument(text)
+
+
+def _renamed(name: str, parameters: tuple[str, ...], text: str) -> str:
+    """Return what went wrong, after the name that the user called."""
+    found = _PREFIX.match(text)
+    if found is None:
+        return f"{name}: {text}"
+    if found[1] in parameters:
+        return f"{name}: {text}"
+    return f"{name}: {text[found.end() :]}"
+
+
+def _of_kind(kind: type, text: str) -> str:
+    if kind is not _core.Array:
+        return text
+    for ours, of_arrays in _OF_FUSED:
+        text = text.replace(ours, of_arrays)
+    return text

@@ -1,0 +1,363 @@
+"""What stands beside arrays in NumPy's functions: keywords, lists and numbers.
+
+The tables are NumPy's: the signatures of its functions and the names of its
+arrays. Each call gives what NumPy gives, or a sentence names what was called.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import itertools
+import operator
+import re
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from fuse_support import quietly
+
+import gpuos
+from gpuos import array_methods, numpy_functions, refusals
+
+M = np.array([[1.0, 0.5], [0.25, -0.5]], "f4")
+MASK = np.array([[True, False], [True, True]])
+# Arguments that are tried until NumPy takes them.
+ARGUMENTS = [
+    *((M,), (M, M), ([M, M],), (M, 1), (M, 0, 1), (M, (0, 1)), (M, (2, 2))),
+    *((M, "f8"), (MASK, M, M), ([MASK], [M])),
+]
+# What is tried for a keyword of this name.
+VALUES = {
+    "dtype": "f8",
+    "casting": "unsafe",
+    "order": "C",
+    "device": None,
+    "copy": True,
+    "subok": True,
+    "shape": (2, 2),
+    "where": MASK,
+    "initial": 1.0,
+    "returned": True,
+    "keepdims": True,
+    "axis": 0,
+    "ddof": 1,
+    "correction": 1,
+    "mean": np.array([[0.5]], "f4"),
+    "k": 1,
+    "equal_nan": True,
+    "rtol": 0.1,
+    "atol": 0.1,
+    "prepend": 0,
+    "n": 1,
+    "append": np.array([[1], [2]]),
+    "edge_order": 1,
+    "invert": True,
+    "assume_unique": True,
+    "kind": "sort",
+    "default": 1,
+    "nan": 1.0,
+    "posinf": 1.0,
+    "neginf": 1.0,
+    "dx": 2.0,
+    "weights": M * M,
+    "x": M * M,
+    "mode": "edge",
+    "sparse": True,
+    "indexing": "ij",
+    "a_min": 0,
+    "min": 0,
+    "include_initial": True,
+    "offset": 1,
+    "axes": (1, 0),
+    "decimals": 1,
+    "deg": True,
+}
+# They look at the host's memory, or at none that has a value.
+LEFT_OUT = ("array2string", "empty_like", "may_share_memory", "copyto", "save")
+
+
+def outcome(function, *args, **keywords):
+    try:
+        return quietly(function, *args, **keywords)
+    except Exception as error:  # noqa: BLE001 (check() says which may be)
+        return error
+
+
+def known_functions():
+    own = array_methods._functions()
+    found = {}
+    for name in dir(np):
+        with warnings.catch_warnings():  # of old names
+            warnings.simplefilter("ignore")
+            function = getattr(np, name)
+        if isinstance(function, (type, np.ufunc)) or not callable(function):
+            continue
+        if name in LEFT_OUT or name.startswith("save"):
+            continue
+        if not (function in own or numpy_functions.has(function)):
+            continue
+        for args in ARGUMENTS:
+            if not isinstance(outcome(function, *args), Exception):
+                found[name] = (function, args)
+                break
+    return found
+
+
+FUNCTIONS = known_functions()
+
+
+def on(rt, x):
+    if isinstance(x, list):
+        return [on(rt, one) for one in x]
+    return rt.array(x) if isinstance(x, np.ndarray) else x
+
+
+def agree(wanted, got):
+    if isinstance(wanted, (tuple, list)):
+        assert len(wanted) == len(got)
+        for one, other in zip(wanted, got, strict=True):
+            agree(one, other)
+        return
+    wanted, got = np.asarray(wanted), np.asarray(got)
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    if wanted.dtype.kind == "U":
+        assert wanted == got
+    else:
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def check(wanted, got, words):
+    """Both are alike, or ours is refused by a sentence with these words."""
+    if isinstance(got, Exception):
+        text = str(got)
+        assert isinstance(got, (gpuos.InvalidArgument, TypeError, ValueError))
+        assert isinstance(wanted, Exception) or all(w in text for w in words)
+        assert not re.search(r"(^|\s)_\w", text), text
+        return
+    assert not isinstance(wanted, Exception), repr(wanted)
+    agree(wanted, got)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_keyword_works_or_is_named(rt, name):
+    function, args = FUNCTIONS[name]
+    mine = [on(rt, x) for x in args]
+    for keyword in refusals.parameters_of(function):
+        if keyword not in VALUES:
+            continue
+        value = VALUES[keyword]
+        wanted = outcome(function, *args, **{keyword: value})
+        if isinstance(wanted, TypeError):  # it is among `args`
+            continue
+        got = outcome(function, *mine, **{keyword: on(rt, value)})
+        check(wanted, got, [f"{name}: ", f"{keyword}="])
+        fused = rt.fuse(lambda x, y: function(*x, **y))
+        got = outcome(fused, mine, {keyword: on(rt, value)})
+        check(wanted, got, [f"{name}: "])
+    got = outcome(function, *mine, nonsense=1)
+    assert isinstance(got, (TypeError, gpuos.InvalidArgument)), got
+
+
+def beside_lists(x):
+    """The same with a list, and with a number, in place of each array but one."""
+    places = [i for i, one in enumerate(x) if isinstance(one, np.ndarray)]
+    for place in places if len(places) > 1 else ():
+        yield [*x[:place], x[place].tolist(), *x[place + 1 :]]
+        yield [*x[:place], 2.5, *x[place + 1 :]]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_lists_and_numbers_are_arrays(rt, name):
+    function, args = FUNCTIONS[name]
+    cases = list(beside_lists(args))
+    if isinstance(args[0], list):
+        cases += [(one, *args[1:]) for one in beside_lists(args[0])]
+    for case in cases:
+        wanted = outcome(function, *case)
+        got = outcome(function, *(on(rt, x) for x in case))
+        check(wanted, got, [f"{name}: expected"])
+        assert "fused" not in str(got)
+
+
+ROWS = {
+    "x": np.array([1.0, 2.5, -3.0], "f4"),
+    "m": np.arange(6.0).reshape(2, 3),
+}
+BESIDE = [
+    *("np.append(x, 3)", "np.append([1, 2], x)", "np.vstack([x, [1, 2, 3]])"),
+    *("np.column_stack([x, [1, 2, 3]])", "np.dstack([x, [1, 2, 3]])"),
+    *("np.dot(x, [1, 2, 3])", "np.dot([1, 2, 3], x)", "x.dot([1, 2, 3])"),
+    *("[1] * i[2]", "np.dot(x, 3)", "np.inner(i[2], x)"),
+    *("np.outer([1, 2], x)", "np.outer(x, 3)", "np.stack([x[0], 3])"),
+    *("np.trapezoid(x, [1, 2, 4])", "np.average(x, weights=[1, 2, 3])"),
+    *("np.average(m, axis=1, weights=[1, 2, 3], returned=True)",),
+    *("np.sum(x, where=[True, False, True])", "x.sum(where=[1 > 0] * 3)"),
+    *("np.where([True, False, True], x, 0)", "x.clip([0, 1, 2], 9)"),
+    *("np.isin([1, 2], x)", "np.meshgrid(x, [1, 2])", "np.atleast_1d(3, x)"),
+    *("np.gradient(x, [0, 1, 3])", "np.hstack([x, [1], (2, 3)])"),
+    *("np.concatenate([x, x], dtype='f8')", "np.tile([1, 2], i[2])"),
+    *("np.mean(m, axis=i[1])", "m.mean(i[1])", "np.round(m, i[1])"),
+    *("np.diff(m, n=i[1])", "np.flip(m, i[1])", "np.roll(m, i[1], axis=i[0])"),
+    *("np.pad(x, i[1], constant_values=np.int64(3))", "np.tril(m, i[1])"),
+    *("np.mean(c, where=[True, False, True])", "np.var(c, where=c.real > 0)"),
+    *("np.std(c, mean=c[:1])", "np.diff(x, n=0)", "b ** 2", "b ** 3"),
+    *("np.clip(b, 0, np.float32(2))", "np.clip(u, np.int8(0), np.float16(2))"),
+    *("np.clip(u, i[:1], np.float32(2))", "x + 10**20", "10**20 - x"),
+    *("np.clip(x, 0, 10**20)", "np.maximum(x, -(10**20))", "x < 10**20"),
+    *("put(x, 10**20)", "put(x > 0, 10**20)", "x.fill(10**20)"),
+]
+ROWS |= {"i": np.arange(3), "c": np.array([1, 2j, 3 - 1j], "c8")}
+ROWS |= {"b": np.array([True, False, True]), "u": np.array([1, 2, 3], "u1")}
+
+
+def put(a, value):
+    a = a.copy()
+    a[0] = value
+    return a
+
+
+# What NumPy 1 computes otherwise, or lacks.
+OF_NUMPY_2 = ("trapezoid", "10**20", "float32(2)", "mean=", "correction=")
+
+
+def skip_if_old(text):
+    is_old = np.lib.NumpyVersion(np.__version__) < "2.0.0"
+    if is_old and any(words in text for words in OF_NUMPY_2):
+        pytest.skip("NumPy 1 has another rule")
+
+
+@pytest.mark.parametrize("text", BESIDE)
+def test_examples_are_numpys(rt, text):
+    skip_if_old(text)
+    names = {"np": np, "put": put}
+    wanted = eval(text, names | {name: x.copy() for name, x in ROWS.items()})
+    got = eval(text, names | {name: rt.array(x) for name, x in ROWS.items()})
+    if wanted is not None:
+        agree(wanted, got)
+
+
+CLIPPED = ["bool", "i1", "u1", "i4", "u4", "i8", "f2", "f4", "f8"]
+
+
+@pytest.mark.parametrize("dtype", CLIPPED)
+def test_clip_has_the_dtype_of_all_three(rt, dtype):
+    fused = rt.fuse(np.clip)
+    for of_low, of_high in itertools.product(CLIPPED, repeat=2):
+        three = [
+            np.array(numbers).astype(of)
+            for numbers, of in (
+                ([0, 1, 9], dtype),
+                ([1, 1, 1], of_low),
+                ([1, 2, 3], of_high),
+            )
+        ]
+        wanted = outcome(np.clip, *three)
+        if isinstance(wanted, Exception):  # NumPy has none of bools alone
+            continue
+        mine = [rt.array(x) for x in three]
+        agree(wanted, np.clip(*mine))
+        agree(wanted, fused(*mine))
+
+
+SAID = {
+    "np.gradient(x[:1])": "gradient: expected 2 elements or more",
+    "np.std(x, ddof=1, correction=1)": "std: expected ddof= or correction=",
+    "np.clip(x, 0, 1, dtype='f8')": "clip: expected no argument dtype=",
+    "np.concatenate([x, 3])": "concatenate: expected shapes",
+    "x * [1, 2, 3]": r"multiply: expected arrays .* got a list; np\.array",
+    "np.roll(x, 'a')": "roll: expected shift as integers",
+    "np.round(x, 'a')": "round: 'str' object",
+    "np.arange(3) + x.astype(int) + 10**20": "add: expected a number that fits",
+    "x.astype('i4').fill(10**20)": "array: expected a number that fits int32",
+    "x.__delitem__(0)": "array: expected no del",
+    "x * bytearray(b'123')": "multiply: expected arrays .* got a bytearray",
+    "'abc' * x": "multiply: expected arrays .* got a str",
+    "[1, 2, 3] - x": r"subtract: expected arrays .* got a list; np\.array",
+}
+FUSED = {
+    "np.append(x, 3)": "append: expected values of the fused function",
+    "x.std(where=x > 0, initial=1)": "std: expected no argument initial=",
+    "np.add.reduce(x, axis=0)": "add.reduce: a fused function has no",
+    "m.T.reshape(-1)": r"reshape: .* got \(2, 3\); reshape",
+    "np.clip(x, 0, 1, dtype='f4')": "clip: expected no argument dtype=",
+}
+
+
+@pytest.mark.parametrize("text", [*SAID, *FUSED])
+def test_what_is_refused_names_what_was_called(rt, text):
+    skip_if_old(text)
+    function = eval(f"lambda x, m: {text}", {"np": np})
+    function = rt.fuse(function) if text in FUSED else function
+    with pytest.raises((gpuos.InvalidArgument, TypeError)) as caught:
+        function(rt.array(ROWS["x"]), rt.array(ROWS["m"]))
+    assert caught.match(f"^{(FUSED | SAID)[text]}")
+
+
+class Held:
+    """What NumPy makes an array of."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([0.0, 2.5, 5.0])
+
+
+class Other:
+    """It has comparisons of its own, which come before NumPy's."""
+
+    __array_priority__ = 1
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros(3)
+
+    def __eq__(self, other):
+        return "its own"
+
+    __hash__ = None
+
+
+DATA = [
+    *(array.array("d", [1, 2.5, 9]), memoryview(array.array("i", [1, 2, -3]))),
+    *(collections.deque([1, 2.5, 3]), Decimal("2.5"), Fraction(5, 2), Held()),
+    *([Fraction(5, 2)] * 3, bytearray(b"\1\2\3"), object(), b"abc", "abc"),
+    *(None, {1: 2}, {1, 2}, Other(), [None, 2.5, "x"], Fraction(1, 3)),
+]
+
+
+@pytest.mark.parametrize("data", DATA, ids=lambda x: type(x).__name__)
+def test_data_of_any_kind_compares_as_with_numpy(rt, data):
+    x = ROWS["x"]
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        compare = getattr(operator, name)
+        wanted = outcome(compare, x, data)
+        got = outcome(compare, rt.array(x), data)
+        if isinstance(wanted, np.ndarray):
+            agree(wanted, got)
+        else:
+            assert isinstance(wanted, type(got))
+
+
+def test_what_numpys_arrays_have_is_there_or_named(rt):
+    x = rt.ones((3, 3))
+    names = [name for name in dir(np.ndarray) if not name.startswith("__")]
+    lacking = [name for name in names if not hasattr(x, name)]
+    assert {"flags", "tobytes", "view"} <= {*lacking}
+    for name in lacking:
+        sentence = rf"{name}: an array .*; x\.numpy\(\)\.{name} "
+        with pytest.raises(AttributeError, match=sentence):
+            getattr(x, name)
+
+
+def test_memory_in_common_is_told(rt):
+    x = rt.array(np.arange(6.0))
+    assert np.may_share_memory(x, x)
+    assert np.may_share_memory(x[1:], x[:-1])
+    assert not np.may_share_memory(x[3:], x[:3])
+    mixed = np.random.default_rng(0).permutation(x)
+    assert sorted(mixed) == sorted(x.tolist())
+    assert x.tolist() == [*range(6)]
+    real = np.real(x)
+    real[0] = 9
+    assert x[0] == 9
+    assert np.imag(x).tolist() == [0] * 6
