@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -7,7 +8,7 @@
 #include "gpuos/program_functions.h"
 #include "program/graph.h"
 #include "program/in_single.h"
-#include "program/promotion.h"
+#include "program/typing.h"
 
 namespace gpuos {
 
@@ -68,22 +69,21 @@ bool says_nothing(const std::optional<Operand>& bound, const Value& x,
   }
 }
 
-// The dtype of `x` and of both bounds together, floats first: int8 and uint8
-// alone are of int16, beside a float16 they are of float16.
-DType common_dtype(const Value& x, const std::optional<Operand>& low,
-                   const std::optional<Operand>& high) {
-  DType common = x.dtype();
-  for (const bool takes_floats : {true, false}) {
-    for (const std::optional<Operand>* bound : {&low, &high}) {
-      if (!*bound || (*bound)->is_number()) continue;
-      const Value& value = (*bound)->value();
-      const bool is_exact =
-          is_integer(value.dtype()) || value.dtype() == DType::Bool;
-      if (value.is_weak() || is_exact == takes_floats) continue;
-      common = program::promote(common, value.dtype()).value_or(common);
-    }
-  }
-  return common;
+// NumPy finds one dtype for a value and both bounds.
+Value with_type_of_bounds(const Value& x, const Operand& low,
+                          const Operand& high) {
+  const auto node = [](const Value& v) {
+    return program::Node{.dtype = v.dtype(), .is_weak = v.is_weak()};
+  };
+  std::array nodes{node(x), node(literal_of(low, x)),
+                   node(literal_of(high, x))};
+  // int8 and uint8 alone are of int16, beside a float16 they are of float16.
+  std::ranges::stable_partition(
+      nodes, [](const program::Node& n) { return is_floating(n.dtype); });
+  const program::Typing type = program::type_of(Op::Maximum, nodes);
+  return type.is_weak || type.operands == x.dtype()
+             ? x
+             : ProgramBuilder::cast(x, type.operands);
 }
 
 Value softplus_of(const Value& x, const Operand& beta,
@@ -160,10 +160,9 @@ Value astype(const Value& x, DType dtype) {
 
 Value clip(const Value& x, const std::optional<Operand>& low,
            const std::optional<Operand>& high) {
-  Value clipped =
-      x.is_weak() ? x : ProgramBuilder::cast(x, common_dtype(x, low, high));
-  if (!says_nothing(low, x, true)) clipped = maximum(clipped, *low);
-  if (!says_nothing(high, x, false)) clipped = minimum(clipped, *high);
+  Value clipped = low && high ? with_type_of_bounds(x, *low, *high) : x;
+  if (!says_nothing(low, clipped, true)) clipped = maximum(clipped, *low);
+  if (!says_nothing(high, clipped, false)) clipped = minimum(clipped, *high);
   return clipped;
 }
 
