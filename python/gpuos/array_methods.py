@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from gpuos import (
-    _core,
-    array_text,
-    made_functions,
-    numpy_functions,
-    refusals,
-    sending,
-)
+from gpuos import _core, array_text, made_functions, numpy_functions, sending
 from gpuos.arrays import (
     call,
     call_ufunc,
@@ -27,7 +20,7 @@ from gpuos.arrays import (
     write,
 )
 from gpuos.fusing import fuse
-from gpuos.numpy_arguments import taken, takes_numbers_as_arrays
+from gpuos.numpy_arguments import called
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -510,33 +503,13 @@ def call_function(
     own = _functions().get(function)
     if own is None and not numpy_functions.has(function):
         refuse(function)
-    return _call(function, own or partial(call, function), args, keywords)
-
-
-def _call(
-    function: Callable[..., Any],
-    own: Callable[..., Any],
-    args: tuple[Any, ...],
-    keywords: dict[str, Any],
-) -> Any:
-    """Run `own` with what `function` of NumPy was called with."""
-    is_taken = takes_numbers_as_arrays(function)
-    while True:
-        try:
-            if is_taken:
-                args, keywords = taken(function, args, keywords)
-            return own(*args, **keywords)
-        except refusals.ERRORS as error:
-            # Few calls have lists, so they are looked for after a refusal.
-            if is_taken:
-                raise refusals.of_call(function, Array, error) from None
-        is_taken = True
+    return called(function, own or partial(call, function), args, keywords)
 
 
 def _method(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
     own = partial(call, function)
-    return lambda *args, **keywords: _call(function, own, args, keywords)
+    return lambda *args, **keywords: called(function, own, args, keywords)
 
 
 # What bindings/array_operators.cpp calls, by the names of the methods.

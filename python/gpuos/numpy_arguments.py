@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core
-from gpuos.refusals import parameters_of
+from gpuos.refusals import ERRORS, of_call, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,27 @@ _STRONG = frozenset(
 )
 
 
-def taken(
+def called(
+    function: Callable[..., Any],
+    own: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Run `own` with what `function` of NumPy was called with."""
+    is_taken = _takes_numbers_as_arrays(function)
+    while True:
+        try:
+            if is_taken:
+                args, keywords = _taken(function, args, keywords)
+            return own(*args, **keywords)
+        except ERRORS as error:
+            # Few calls have lists, so they are looked for after a refusal.
+            if is_taken:
+                raise of_call(function, Array, error) from None
+        is_taken = True
+
+
+def _taken(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     keywords: dict[str, Any],
@@ -89,7 +109,7 @@ def taken(
 
 
 @cache
-def takes_numbers_as_arrays(function: Callable[..., Any]) -> bool:
+def _takes_numbers_as_arrays(function: Callable[..., Any]) -> bool:
     """Whether a number has a dtype among its arguments."""
     return bool(_STRONG & {function.__name__, *parameters_of(function)})
 
