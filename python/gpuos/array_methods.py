@@ -493,10 +493,12 @@ def call_function(
     keywords: dict[str, Any],
 ) -> Any:
     """Run what NumPy's __array_function__ is called for."""
-    if not callable(function) or not isinstance(args, tuple):
+    kinds = tuple(type(x) for x in (args, keywords))
+    if not callable(function) or kinds != (tuple, dict):
+        names = ", ".join(x.__name__ for x in (type(function), *kinds))
         raise TypeError(
-            "__array_function__: expected a function of NumPy and a tuple, got "
-            f"{type(function).__name__} and {type(args).__name__}"
+            "__array_function__: expected a function of NumPy, a tuple and a "
+            f"dict, got {names}"
         )
     if Value in types:
         return NotImplemented

@@ -33,7 +33,8 @@ def operation(name: str) -> _core.Fused:
 
 def power(x: Any, exponent: Any) -> Any:
     """Return x ** exponent, as a fused function with that number has it."""
-    if x.dtype == bool and type(exponent) is int and exponent == 2:
+    is_two = type(exponent) is int and exponent == 2
+    if is_two and type(x) is Array and x.dtype == bool:
         return operation("square")(x)  # int8, which no other power is
     function, operands = _of_number(np.power, (x, exponent))
     return _fused(function)(*operands)

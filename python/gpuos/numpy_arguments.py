@@ -6,6 +6,7 @@ compute, an array of integers may stand for it: it is waited for.
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ def _taken(
     keywords: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call of `function` as NumPy means them."""
-    names = parameters_of(function)
+    names = _places_of(function)
     runtime = _runtime_of((*args, *keywords.values()))
 
     def of(name: str, x: Any) -> Any:
@@ -112,6 +113,19 @@ def _taken(
 def _takes_numbers_as_arrays(function: Callable[..., Any]) -> bool:
     """Whether a number has a dtype among its arguments."""
     return bool(_STRONG & {function.__name__, *parameters_of(function)})
+
+
+@cache
+def _places_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of what is given by place; the last takes the rest."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return parameters_of(function)
+    kinds = [each.kind for each in parameters]
+    rest = inspect.Parameter.VAR_POSITIONAL
+    count = kinds.index(rest) + 1 if rest in kinds else len(kinds)
+    return parameters_of(function)[:count]
 
 
 def _number(x: Any) -> Any:

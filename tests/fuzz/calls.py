@@ -99,7 +99,13 @@ MAY_RAISE = {
     "item": "IndexError",
     "__array_interface__": "AttributeError",
     "__cuda_array_interface__": "AttributeError",
+    "np.trapezoid": "IndexError",  # of a number, NumPy's own
+    "__getattr__": "AttributeError",
 }
+# What gpuos.Array refuses as an attribute: a sentence says what to do.
+LACKING = {n for n in dir(np.ndarray) if not n.startswith("_")}
+LACKING |= {"itemset", "newbyteorder", "tostring"}  # of NumPy 1
+MAY_RAISE = dict.fromkeys(LACKING, "AttributeError") | MAY_RAISE
 # What Python's own functions do with any object.
 GENERAL = dict.fromkeys(
     (

@@ -18,7 +18,7 @@ ODD = [0.0, 0.5, 1.0, 30.0, np.inf, np.nan]
 
 
 # What NumPy computes in for it, and how close to that it is.
-WIDE = {"complex64": ("complex128", 4e-7), "complex128": ("clongdouble", 1e-12)}
+WIDE = {"complex64": ("complex128", 4e-7), "complex128": ("clongdouble", 2e-12)}
 
 
 def grid(numbers, dtype):

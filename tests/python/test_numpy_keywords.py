@@ -270,7 +270,7 @@ SAID = {
     "x * [1, 2, 3]": r"multiply: expected arrays .* got a list; np\.array",
     "np.roll(x, 'a')": "roll: expected shift as integers",
     "np.round(x, 'a')": "round: 'str' object",
-    "np.arange(3) + x.astype(int) + 10**20": "add: expected a number that fits",
+    "x.astype(int) + 10**20": "add: expected a number that fits",
     "x.astype('i4').fill(10**20)": "array: expected a number that fits int32",
     "x.__delitem__(0)": "array: expected no del",
     "x * bytearray(b'123')": "multiply: expected arrays .* got a bytearray",
@@ -340,7 +340,7 @@ def test_data_of_any_kind_compares_as_with_numpy(rt, data):
 
 def test_what_numpys_arrays_have_is_there_or_named(rt):
     x = rt.ones((3, 3))
-    names = [name for name in dir(np.ndarray) if not name.startswith("__")]
+    names = [name for name in dir(np.ndarray) if not name.startswith("_")]
     lacking = [name for name in names if not hasattr(x, name)]
     assert {"flags", "tobytes", "view"} <= {*lacking}
     for name in lacking:

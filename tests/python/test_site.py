@@ -54,6 +54,7 @@ def test_each_number_of_the_stats_is_explained(python_pages):
     assert "Backend = Literal['auto', 'host', 'cuda']" in page
 
 
+ARRAY = gpuos.Runtime("host").ones((2, 2))
 # What raises an error that says what to do instead.
 REFUSED = {("Value", "item"), ("Value", "tolist")} | {
     ("Array", name)
@@ -62,6 +63,7 @@ REFUSED = {("Value", "item"), ("Value", "tolist")} | {
         *("partition", "searchsorted", "sort", "take"),
     )
 }
+REFUSED |= {("Array", n) for n in dir(ARRAY) if not hasattr(ARRAY, n)}
 
 
 def members():

@@ -199,7 +199,6 @@ def test_tensors_are_held_until_their_task_is_done(rt, gate):
         (lambda: torch.ones(3, requires_grad=True) * 2, "gradient"),
         (lambda: torch.ones(3).as_subclass(OwnDlpack), "mine, with"),
         (lambda: torch.eye(3).to_sparse(), "strided"),
-        (lambda: torch.ones(3, dtype=torch.cdouble), "code 5 of 128 bits"),
         (lambda: torch.ones(3, dtype=torch.cfloat).conj(), "conjugate"),
         (lambda: torch.ones(3, dtype=torch.cfloat).conj().imag, "negated"),
         (lambda: torch.ones((), dtype=torch.cfloat).conj().imag, "negated"),

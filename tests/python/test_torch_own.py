@@ -156,8 +156,8 @@ COME_TOGETHER = """
 import threading
 import torch, gpuos.torch as gt
 from gpuos import defaults
-made, new = [], defaults._new_runtime
-defaults._new_runtime = lambda *device: made.append(device) or new(*device)
+made, options = [], defaults._options
+defaults._options = lambda device: made.append(device) or options(device)
 together = threading.Barrier(8)
 def work():
     together.wait()
