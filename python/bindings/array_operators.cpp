@@ -363,11 +363,11 @@ void add_operators(py::class_<Array>& type) {
            });
   for (const char* name : kLacking)
     type.def_property_readonly(name, [name](const py::object&) -> py::object {
-      const std::string text(name);
-      throw py::attribute_error(text +
-                                ": an array of gpuos has no such attribute; "
-                                "x.numpy()." +
-                                text + " waits and is that of a copy");
+      std::string text(name);
+      text += ": an array of gpuos has no such attribute; x.numpy().";
+      text += name;
+      text += " waits and is that of a copy";
+      throw py::attribute_error(text);
     });
   for (const char* name : kProperties) {
     type.def_property_readonly(

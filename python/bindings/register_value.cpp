@@ -63,7 +63,7 @@ auto asker(const char* name, const char* why, const char* function) {
 // Whether it is true decides, and not its value.
 py::object bool_of_value(const py::object& self) {
   PyObject* const one[] = {self.ptr()};
-  const py::object truth = operator_result("truth", one);
+  py::object truth = operator_result("truth", one);
   if (truth && Py_TYPE(truth.ptr()) != value_type) return truth;
   const Value& x = value_of(truth ? truth.ptr() : self.ptr(), "__bool__");
   if (py::object told = tell_number(x)) return told;
