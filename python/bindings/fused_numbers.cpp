@@ -45,13 +45,14 @@ bool is_tuple_of_numbers(PyObject* object) {
 }
 
 // What may be beside numbers: nothing that has values of the function inside.
-bool is_plain(PyObject* object) {
+bool is_plain(PyObject* object, int depth = 0) {
+  if (depth > 4) return false;  // a list may hold itself
   if (PyTuple_CheckExact(object) == 0 && PyList_CheckExact(object) == 0)
     return is_number(object) || is_ndarray(object) ||
            (is_static(object) && PyTuple_Check(object) == 0);
   const auto all = py::reinterpret_borrow<py::sequence>(object);
   return std::ranges::all_of(
-      all, [](py::handle item) { return is_plain(item.ptr()); });
+      all, [&](py::handle item) { return is_plain(item.ptr(), depth + 1); });
 }
 
 }  // namespace
