@@ -112,7 +112,7 @@ class Writer {
                         : Code::Scalar32;
   }
 
-  /// Whether it takes or makes values of 128 bits.
+  /// Returns whether it takes or makes values of 128 bits.
   static bool has_pairs(const Step& step) {
     return cells_of(step.dtype) == 4 || cells_of(step.from) == 4;
   }

@@ -93,7 +93,7 @@ ParameterPlace place_of(const TokenList& tokens, TokenRange range) {
   return {is_named ? end - 1 : end, is_named};
 }
 
-// Whether a type is the same without this word.
+// Returns whether a type is the same without this word.
 bool is_idle(const TokenList& tokens, std::size_t i) {
   constexpr auto kIdle =
       std::to_array<std::string_view>({"__restrict__", "__restrict", "struct",

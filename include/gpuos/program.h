@@ -210,7 +210,7 @@ class ProgramBuilder {
   static bool ask_scalars(const Value& value);
   /// Those that were asked for, by number.
   std::vector<std::uint32_t> asked_scalars() const;
-  /// Whether `value` is one of this builder.
+  /// Returns whether `value` is one of this builder.
   bool makes(const Value& value) const noexcept {
     return value.graph() == graph_;
   }

@@ -54,14 +54,14 @@ class Scalar {
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.
   std::uint64_t bits_as(DType dtype, bool is_imaginary = false) const;
-  /// Whether both were given alike, in every bit.
+  /// Returns whether both were given alike, in every bit.
   bool is_same(const Scalar& other) const noexcept {
     return kind_ == other.kind_ && bits() == other.bits() &&
            (kind_ != Kind::Complex ||
             std::bit_cast<std::uint64_t>(complex_.imag) ==
                 std::bit_cast<std::uint64_t>(other.complex_.imag));
   }
-  /// Whether both have the same bits as `dtype`. Throws: as bits_as().
+  /// Returns whether both have the same bits as `dtype`. Throws: as bits_as().
   bool is_same_as(const Scalar& other, DType dtype) const {
     return bits_as(dtype) == other.bits_as(dtype) &&
            (dtype != DType::Complex128 ||

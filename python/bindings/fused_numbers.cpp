@@ -6,6 +6,7 @@
 #include "array_view.h"
 #include "gpuos/error.h"
 #include "native.h"
+#include "own_lock.h"
 #include "python_module.h"
 #include "value_object.h"
 
@@ -14,11 +15,12 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// What all threads trace at this moment. A function may go to another thread
-// with its numbers.
+// All threads' functions that are traced now are here. A function may hand its
+// numbers to another thread.
 std::vector<TracedNumbers*> all_traced;
 
-// What a program takes as a scalar. None: no number, or too large an integer.
+// Returns how a program takes it as a scalar. None: it is no number, or one
+// that no dtype has.
 std::optional<ArgumentWord> word_of(PyObject* object) {
   if (const DType kind = kind_of_number(object); kind != DType::Float32) {
     if (kind == DType::Int64 && is_too_wide(object)) return std::nullopt;
@@ -44,7 +46,8 @@ bool is_tuple_of_numbers(PyObject* object) {
       [](py::handle item) { return is_number(item.ptr()); });
 }
 
-// What may be beside numbers: nothing that has values of the function inside.
+// Returns whether it may be an operand beside numbers: no values of the
+// function are inside of it.
 bool is_plain(PyObject* object, int depth = 0) {
   if (depth > 4) return false;  // a list may hold itself
   if (PyTuple_CheckExact(object) == 0 && PyList_CheckExact(object) == 0)
@@ -65,25 +68,24 @@ Scalar scalar_from(PyObject* number) {
 bool is_same_number(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
-  // Integers of any size, and NaN and -0.0 of dtypes that no program has.
+  // No program has these: integers of any size, longdoubles.
   if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
   return py::repr(a).equal(py::repr(b));
 }
 
 namespace {
 
-// An error of the same type that says the same.
-bool is_same_error(PyObject* a, PyObject* b) {
-  if (a == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
-  return py::str(a).equal(py::str(b));
+py::object form_of(const py::error_already_set& error) {
+  return py::make_tuple(error.type(), py::str(error.value()));
 }
 
-// The error that is raised, which is raised no longer.
+// Takes the error that is raised: its type and what it says. The error itself
+// would keep the arrays of all functions that it went through.
 py::object take_error() {
   if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
     throw py::error_already_set();
   const py::error_already_set error;
-  return py::reinterpret_borrow<py::object>(error.value());
+  return form_of(error);
 }
 
 }  // namespace
@@ -104,9 +106,13 @@ py::object CallNumbers::result_of(const NumberCall& call) const {
     if (!context || PyContext_Enter(context.ptr()) != 0)
       throw py::error_already_set();
   }
-  auto made = py::reinterpret_steal<py::object>(
-      PyObject_Vectorcall(call.function.ptr(), operands.data(),
-                          operands.size() - named, call.names.ptr()));
+  py::object made;
+  {
+    const WithoutLock to_others;  // it may be a function of users
+    made = py::reinterpret_steal<py::object>(
+        PyObject_Vectorcall(call.function.ptr(), operands.data(),
+                            operands.size() - named, call.names.ptr()));
+  }
   if (context) {
     const py::error_scope kept;
     PyContext_Exit(context.ptr());
@@ -121,7 +127,7 @@ bool CallNumbers::compute(std::span<const NumberCall> calls) {
     Scalar scalar = 0.0;
     switch (call.gives) {
       case NumberCall::Gives::Error:
-        if (!is_same_error(error.ptr(), call.object.ptr())) return false;
+        if (!error || !error.equal(call.object)) return false;
         break;
       case NumberCall::Gives::Objects:
         if (!made || !is_tuple_of_numbers(made.ptr())) return false;
@@ -233,10 +239,15 @@ py::object TracedNumbers::tell(const Value& value) {
 
 py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
   py::object made = numbers_.result_of(call);
+  // A thread that the function left alone may come here late.
+  if (std::ranges::find(all_traced, this) == all_traced.end())
+    throw InvalidArgument(
+        "fuse: expected numbers of a function that is being traced, got one "
+        "that has returned; join the threads that it starts");
   if (!made) {
     const py::error_already_set error;
     if (error.matches(PyExc_Exception)) {
-      call.object = py::reinterpret_borrow<py::object>(error.value());
+      call.object = form_of(error);
       keep(std::move(call), {});
     }
     throw error;

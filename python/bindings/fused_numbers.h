@@ -29,10 +29,10 @@ inline DType kind_of_number(PyObject* object) noexcept {
 /// A number of Python or NumPy. Throws: OutOfRange.
 Scalar scalar_from(PyObject* number);
 
-/// Whether two numbers are the same in every bit, and of one type.
+/// Returns whether two numbers are of one type and the same in every bit.
 bool is_same_number(PyObject* a, PyObject* b);
 
-/// What a function computes of numbers alone, as in `x * 10**-k`: Python
+/// A step that a function computes of numbers alone, as in `x * 10**-k`. Python
 /// computes it again in each call, with its own integers, types and errors.
 struct NumberCall {
   struct Operand {
@@ -76,7 +76,7 @@ class CallNumbers {
   /// Computes all of `calls`. False: one gives something of another kind than
   /// it gave when it was traced. Throws: KeyboardInterrupt and the like.
   bool compute(std::span<const NumberCall> calls);
-  /// What compute() gave, a scalar for each.
+  /// Returns a scalar for each step that compute() computed.
   const std::vector<Scalar>& scalars() const noexcept { return scalars_; }
 
   /// Null, with an error set: that is what it gives.
@@ -108,7 +108,7 @@ class TracedNumbers {
   TracedNumbers(const TracedNumbers&) = delete;
   TracedNumbers& operator=(const TracedNumbers&) = delete;
 
-  /// What stands for the next scalar argument, or its number.
+  /// Returns the value that stands for the next scalar argument, or its number.
   pybind11::object next(const ArgumentWord& word, const Scalar& scalar);
   /// The number that `value` is in this call, whose value decides from now on.
   /// Null: it is none, or nobody is told.
@@ -145,15 +145,15 @@ class TracedNumbers {
   std::vector<NumberCall> calls_;
 };
 
-/// What `function` gives for numbers alone: a gpuos.Value or, if the function
-/// that is traced asked for it, the number. Null: they are not all numbers, or
-/// it gives no number. `names` are those of the last operands: a tuple, or
-/// null. Throws: what `function` raises.
+/// Returns what `function` gives for numbers alone: a gpuos.Value or, if the
+/// function that is traced asked for it, the number. Null: they are not all
+/// numbers, or it gives no number. `names` are those of the last operands: a
+/// tuple, or null. Throws: what `function` raises.
 pybind11::object number_result(pybind11::handle function,
                                std::span<PyObject* const> operands,
                                pybind11::handle names = {});
 
-/// The same for arguments and keywords.
+/// Does the same with arguments and keywords.
 pybind11::object numbers_result(pybind11::handle function,
                                 const pybind11::object& args,
                                 const pybind11::object& keywords);
@@ -162,7 +162,7 @@ pybind11::object numbers_result(pybind11::handle function,
 /// from now on. Null: it is computed of arrays, or nobody is told.
 pybind11::object tell_number(const Value& value);
 
-/// The same as number_result() for a function of Python's module `operator`.
+/// Does the same with a function of Python's module `operator`.
 pybind11::object operator_result(const char* name,
                                  std::span<PyObject* const> operands);
 

@@ -87,7 +87,7 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
 }
 
 Traced* Fused::find(FusedCall& call) const {
-  // What serves() has Python compute may come back here and change last_.
+  // serves() may run code of users that comes back here and changes last_.
   Traced* const last = last_;
   if (last != nullptr && last->serves(call)) return last;
   const auto found = by_hash_.find(call.key().hash());

@@ -150,8 +150,9 @@ class Fused {
   using AllTraced = std::vector<std::unique_ptr<Traced>>;
 
   Traced& find_or_trace(FusedCall& call);
-  /// The same for a number that does not fit its operand's dtype: the value
-  /// decides what is computed, as it does of one in the function.
+  /// Finds or traces a program for these very numbers, one of which does not
+  /// fit its operand's dtype. The function sees them as if they were in its
+  /// text.
   Traced& find_or_trace_values(FusedCall& call);
   Traced* find(FusedCall& call) const;
   Traced& use(Traced& traced);

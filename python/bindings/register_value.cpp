@@ -50,7 +50,7 @@ py::object builtin(const char* name) {
   return py::module_::import("builtins").attr(name);
 }
 
-// What Python's function gives of a number; others are refused.
+// Calls Python's function with a number; others are refused.
 auto asker(const char* name, const char* why, const char* function) {
   return [name, why, function](const Value& x) -> py::object {
     if (const py::object number = tell_number(x))
@@ -60,7 +60,7 @@ auto asker(const char* name, const char* why, const char* function) {
   };
 }
 
-// Whether it is true decides, and not its value.
+// The truth of a number decides, and not its value.
 py::object bool_of_value(const py::object& self) {
   PyObject* const one[] = {self.ptr()};
   py::object truth = operator_result("truth", one);
@@ -92,7 +92,7 @@ auto method_asker(const char* name) {
   };
 }
 
-// As a text: of a number that of the number, which decides.
+// A number decides by its text.
 py::str text_of_value(const py::object& self) {
   const py::object number = tell_number(self.cast<const Value&>());
   return number ? py::str(number) : py::repr(self);
@@ -266,7 +266,7 @@ auto attribute(const char* name, Value (*of)(const Operand&)) {
   };
 }
 
-// Of a number alone it is the method of its own type.
+// A number has the method of its own type.
 auto conjugated(const char* name) {
   return [name](const py::object& x) {
     PyObject* const operands[] = {x.ptr()};
@@ -277,7 +277,7 @@ auto conjugated(const char* name) {
   };
 }
 
-// As Python's function of this name, of a number alone.
+// Calls Python's function of this name with a number.
 auto rounder(const char* module, const char* name) {
   return [module, name](const py::args& args) {
     std::vector<PyObject*> operands;
@@ -359,7 +359,7 @@ void add_methods(Class& type) {
   type.def(
       "__getattr__", [](const Value& x, const std::string& name) -> py::object {
         const bool is_special = name.starts_with("__");
-        // What Python's numbers have, such as bit_length().
+        // A number of Python may have it, such as bit_length().
         const py::object number = is_special ? py::object() : tell_number(x);
         if (number && has_attribute(number, name.c_str()))
           return number.attr(name.c_str());

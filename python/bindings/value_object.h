@@ -28,7 +28,7 @@ void ask_number(const Value& value);
 /// Throws: InvalidArgument, naming `where`, if `object` is no gpuos.Value.
 const Value& value_of(PyObject* object, std::string_view where);
 
-/// Whether it is an integer of Python that no dtype has.
+/// Returns whether it is an integer of Python that no integer dtype has.
 bool is_too_wide(PyObject* object);
 
 /// A NumPy scalar, or an array without dimensions.
@@ -37,9 +37,6 @@ bool is_numpy_scalar(PyObject* object);
 /// A number of Python or NumPy. Throws: InvalidArgument for integers that no
 /// dtype holds, TypeError.
 Scalar number_of(PyObject* number);
-
-/// Whether no integer dtype has it.
-bool is_too_wide(PyObject* object);
 
 /// The dtype of a NumPy scalar. Throws: InvalidArgument.
 DType dtype_of_scalar(pybind11::handle scalar);

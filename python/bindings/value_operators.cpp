@@ -13,7 +13,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Of Python's module `operator`.
+// Returns the name in Python's module `operator`.
 constexpr const char* python_name(Op op) {
   switch (op) {
     case Op::Add:
@@ -49,7 +49,7 @@ constexpr const char* python_name(Op op) {
   }
 }
 
-// What Python computes of numbers alone, or else what `body` makes.
+// Returns what Python computes of numbers alone, or else what `body` makes.
 template <typename Body>
 PyObject* value_or_error(const char* python_name,
                          std::initializer_list<PyObject*> operands,
@@ -152,7 +152,7 @@ struct ValueOperators {
   }
 };
 
-// As of a number, whose value decides; arrays have none.
+// A number decides by its hash; arrays have none.
 Py_hash_t hash_of_number(PyObject* self) noexcept {
   Py_hash_t hash = -1;
   PyObject* const done = guarded([&]() -> PyObject* {

@@ -383,7 +383,7 @@ def _copyto(
 def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     if isinstance(a, Array) and isinstance(b, Array):
         return _core._overlap(_core._view_at(a, None), b)
-    # Of what is on the host NumPy sees the memory itself.
+    # NumPy sees the memory of the host itself.
     return np.may_share_memory(np.asarray(a), np.asarray(b), max_work=max_work)
 
 

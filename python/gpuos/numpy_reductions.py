@@ -13,7 +13,7 @@ from gpuos.made_functions import check_same_shape, is_float, start_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What a reduction has of nothing, and what takes the next value in.
+# A reduction of nothing gives the first; the second takes a value in.
 _STARTS: dict[str, tuple[Any, Any]] = {
     "all": (True, np.logical_and),
     "any": (False, np.logical_or),
@@ -288,7 +288,7 @@ def _place_without_nan(reduce: str, otherwise: float) -> Callable[..., Any]:
     return place
 
 
-# What a fused function has for NumPy's function of each name.
+# A fused function calls these for NumPy's functions of these names.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in _STARTS},
     "amax": _reduction("max"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PREFIX = re.compile(r"(?:[\w.<>]+\(\)|([\w.]+):) ")
-# What Python says of a call.
+# Python begins its errors of a call so.
 _OF_PYTHON = re.compile(r"[\w.<>]+\(\) (got|missing|takes) ")
 _KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
 _OF_FUSED = (
@@ -27,7 +27,7 @@ _OF_FUSED = (
 )
 
 
-# What of_call() is for.
+# of_call() takes these.
 ERRORS = (_core.InvalidArgument, AttributeError, TypeError)
 
 
