@@ -15,6 +15,8 @@ from deadlines import COMPILE_S
 
 import gpuos
 
+pytestmark = pytest.mark.host
+
 ROOT = Path(__file__).resolve().parents[2]
 # A wheel of this Python; else the package as it is installed.
 WHAT = os.environ.get("GPUOS_TEST_WHEEL", "installed")

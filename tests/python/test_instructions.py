@@ -14,7 +14,7 @@ from instructions import ROOM, count
 from gpuos import _core
 
 # CI asserts these counts for each change.
-pytestmark = pytest.mark.always
+pytestmark = [pytest.mark.always, pytest.mark.host]
 MODULE = Path(_core.__file__).resolve()
 
 CALLS = 1000

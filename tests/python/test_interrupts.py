@@ -119,7 +119,7 @@ taken = 0
 def fill():
     global taken
     while True:
-        rt.submit(nap, out=out[taken % 8], ns=20_000_000)
+        rt.submit(nap, out=out[taken % 8], ns=2_000_000)
         taken += 1
 interrupted(fill)
 # What was taken runs, and nothing else.

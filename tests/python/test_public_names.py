@@ -11,6 +11,8 @@ import pytest
 
 import gpuos
 
+pytestmark = pytest.mark.host
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

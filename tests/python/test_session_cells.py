@@ -13,6 +13,8 @@ from session_support import make_session, words_of_one_file
 
 import gpuos
 
+pytestmark = pytest.mark.host
+
 # By default each thing has one or two users, and each user some things.
 EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 37
 # So many have one #if together: the compiler is asked about each.

@@ -17,6 +17,8 @@ from session_support import PRINT, Printed, make_session
 
 import gpuos
 
+pytestmark = pytest.mark.host
+
 
 @pytest.fixture
 def session(host):

@@ -9,6 +9,8 @@ from session_support import make_session
 
 import gpuos
 
+pytestmark = pytest.mark.host
+
 # What stands in one cell, what stands in the next, and a value after both.
 READINGS = [
     # Operators and members are no variables of the types that they take.

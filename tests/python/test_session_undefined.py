@@ -8,6 +8,8 @@ from session_support import make_session
 
 import gpuos
 
+pytestmark = pytest.mark.host
+
 # A declaration, how it is used, its definition, which is 5.
 DECLARATIONS = [
     ("extern int a;", "a", "int a = 5;"),

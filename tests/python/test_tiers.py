@@ -56,11 +56,12 @@ def names_of(share):
     }
 
 
-def test_items_for_the_host_alone_are_told_by_their_parameters():
-    assert tiers.is_of_host("a.py::test_slow[cpu-rows]")
-    assert tiers.is_of_host("a.py::test_slow[1-host]")
+def test_items_for_the_host_alone_are_told_by_parameters_and_marker():
+    assert tiers.is_of_host(item("a.py::test_slow[cpu-rows]"))
+    assert tiers.is_of_host(item("a.py::test_slow[1-host]"))
+    assert tiers.is_of_host(item("a.py::test_slow", pytest.mark.host.mark))
     for name in ("a.py::test_slow[cuda-1]", "a.py::test_cpu", "a.py::t[cpus]"):
-        assert not tiers.is_of_host(name)
+        assert not tiers.is_of_host(item(name))
 
 
 def test_everything_comes_within_a_cycle():

@@ -10,7 +10,7 @@ from deadlines import COMPILE_S
 from ranks_support import RANKS, run_ranks
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.host, pytest.mark.torch]
 
 COMMON = """
 import json, time

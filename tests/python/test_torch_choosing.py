@@ -23,7 +23,7 @@ from gpuos.torch.requests import _REDUCTIONS
 
 __all__ = ["site"]
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.host, pytest.mark.torch]
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFERS = """

@@ -16,7 +16,7 @@ from deadlines import COMPILE_S
 from ranks_support import RANKS, run_ranks
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.host, pytest.mark.torch]
 
 # A case runs in eager, as schedulers weigh, and with all taken that can be.
 RUN = """

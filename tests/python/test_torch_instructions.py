@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from instructions import ROOM, count
 from torch_support import bridge
 
-pytestmark = [pytest.mark.always, pytest.mark.torch]
+pytestmark = [pytest.mark.always, pytest.mark.host, pytest.mark.torch]
 
 CALLS = 240  # fewer than have a chunk started
 # A call each, as counted on 2026-11-29 with PyTorch 2.13 and g++ 12.

@@ -14,7 +14,7 @@ from deadlines import COMPILE_S
 __all__ = ["site"]
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.host, pytest.mark.torch]
 
 TAKES_OVER = """
 with warnings.catch_warnings(record=True) as caught:

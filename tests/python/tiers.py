@@ -59,9 +59,10 @@ def is_there(function: str) -> bool:
 # ---- Which tests run.
 
 
-def is_of_host(nodeid: str) -> bool:
-    """Return whether an item's parameters say that it needs no GPU."""
-    return bool(re.search(r"[\[-](host|cpu)[\]-]", nodeid))
+def is_of_host(item: pytest.Item) -> bool:
+    """Return whether an item's marker or parameters say that it uses no GPU."""
+    is_named = re.search(r"[\[-](host|cpu)[\]-]", item.nodeid)
+    return bool(is_named) or item.get_closest_marker("host") is not None
 
 
 def number_of(seed: str) -> int:
@@ -209,7 +210,7 @@ def pytest_collection_modifyitems(
         return
     kept = chosen(items, durations, share_of(config))
     pairs = [
-        (item, is_kept or (of_host and not is_of_host(item.nodeid)))
+        (item, is_kept or (of_host and not is_of_host(item)))
         for item, is_kept in zip(items, kept, strict=True)
     ]
     others = [item for item, is_kept in pairs if not is_kept]
