@@ -87,7 +87,7 @@ def functions():
             tried = [name for name in names if name in VALUES]
             found[function.__name__] = (function, needed, tried)
     for name in ("empty_like", "savez", "savez_compressed", "where"):
-        found.pop(name)
+        found.pop(name, None)
     return found
 
 
