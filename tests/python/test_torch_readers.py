@@ -71,6 +71,9 @@ AHEAD = {
     "randn_like": torch.randn_like,
     "pad": lambda w: torch.nn.functional.pad(w, (1, 1)),
     "tril": torch.tril,
+    "tolist": lambda w: w[0].tolist(),
+    "data_ptr": lambda w: torch.eye(3, device=w.device).data_ptr(),
+    "storage": lambda w: torch.eye(3, device=w.device).untyped_storage(),
 }
 
 

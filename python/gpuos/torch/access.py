@@ -15,20 +15,19 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TENSOR = (
+# These give away the memory of one tensor: others may write it from then on.
+MEMORY = (
     "data_ptr",
     "const_data_ptr",
     "numpy",
-    "tolist",
     "untyped_storage",
     "storage",
     "_typed_storage",
-    "share_memory_",
     "__array__",
     "__dlpack__",
-    "__reduce_ex__",
-    "__deepcopy__",
 )
+# These use more than that, for example its gradient.
+TENSOR = ("share_memory_", "__reduce_ex__", "__deepcopy__")
 STREAM = (
     "synchronize",
     "wait_stream",
@@ -55,6 +54,10 @@ class Guards:
 
     def install(self) -> None:
         """Put them in place."""
+        bridge = self._bridge
+        for name in MEMORY:
+            self._guard_tensor(name, bridge.flush_before_use)
+        self._guard_tensor("tolist", bridge.flush_before_read)
         for name in TENSOR:
             self._guard(torch.Tensor, name, self._flush)
         # TorchScript's fused kernels read memory behind PyTorch's back.
@@ -116,6 +119,16 @@ class Guards:
             return guarded
 
         self._put(owner, name, around)
+
+    def _guard_tensor(self, name: str, before: Callable[[Any], None]) -> None:
+        def around(original: Any) -> Any:
+            def guarded(tensor: Any, /, *arguments: Any, **named: Any) -> Any:
+                before(tensor)
+                return original(tensor, *arguments, **named)
+
+            return guarded
+
+        self._put(torch.Tensor, name, around)
 
     def _compiling(self, original: Any) -> Any:
         def guarded(*arguments: Any, **named: Any) -> Any:

@@ -16,6 +16,7 @@
 #include "front.h"
 #include "front_calls.h"
 #include "keys.h"
+#include "leaving.h"
 #include "operators.h"
 #include "options.h"
 #include "outputs.h"
@@ -307,6 +308,21 @@ PyObject* flush(PyObject*, PyObject*) {
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
+// flush_before_read(tensor), flush_before_use(tensor): unless nothing that is
+// pending writes its memory, or reads what may be written.
+template <bool kWrites>
+PyObject* flush_before(PyObject* module, PyObject* object) {
+  HANDLE_TH_ERRORS
+  if (!pending.is_empty() && pending.may_wait() && THPVariable_Check(object)) {
+    const Tensor& tensor = THPVariable_Unpack(object);
+    if (!is_marked(tensor) && is_apart(tensor, kWrites)) {
+      pending.start_if_large();
+      Py_RETURN_NONE;
+    }
+  }
+  return flush(module, nullptr);
+  END_HANDLE_TH_ERRORS
+}
 PyObject* synchronize(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   pending.synchronize();
@@ -397,6 +413,8 @@ PyMethodDef methods_of_module[] = {
     {"pause", &pause, METH_NOARGS, nullptr},
     {"resume", &resume, METH_O, nullptr},
     {"flush", &flush, METH_NOARGS, nullptr},
+    {"flush_before_read", &flush_before<false>, METH_O, nullptr},
+    {"flush_before_use", &flush_before<true>, METH_O, nullptr},
     {"synchronize", &synchronize, METH_NOARGS, nullptr},
     {"pending", &pending_count, METH_NOARGS, nullptr},
     {"capture", &capture, METH_O, nullptr},
