@@ -20,7 +20,7 @@ extern "C" {
 // program_interpreter.cu
 GPUOS_DEVICE void gpuos_op_program(gpuos::Task task, gpuos::Lane lane);
 
-// What the worker copies into the first slots of its operator table.
+// The worker copies this into the first slots of its operator table.
 GPUOS_ENTRY gpuos::OpFn gpuos_builtin_table[gpuos::kInterpreterSlot + 1] = {
     GPUOS_BUILTIN_OPERATORS(GPUOS_ROW) gpuos_op_program};
 }

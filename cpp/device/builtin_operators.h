@@ -1,4 +1,4 @@
-// What the built-in operators do.
+// The built-in operators.
 #pragma once
 
 #include "arithmetic.h"

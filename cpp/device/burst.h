@@ -122,7 +122,7 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
 
 // The shortest way from a launch to a task and back.
 __device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
-  // What has nothing to wait for fences before it loads.
+  // An independent burst waits for nothing. It fences before it loads.
   if (launch.is_independent != 0) begin_burst(launch);
   const abi::TiledTask& tiled = launch.tiled;
   // Each thread by itself: arrives while the arguments do.

@@ -27,7 +27,7 @@ struct Progress {
   u64 word;
 };
 
-// Of the piece that begins with record `first`.
+// Returns the number of records in the piece that begins with record `first`.
 __device__ inline u32 records_of(const abi::Payload& payload, u32 first) {
   const u32 left = payload.count - first;
   return left < abi::kChainPiece ? left : u32{abi::kChainPiece};
@@ -76,7 +76,7 @@ __device__ inline void prepare_piece(Piece& piece, u32 records,
   }
 }
 
-// What one pack of each lane leaves of an inlined member.
+// Runs the packs of an inlined member after the first one of each lane.
 template <typename T>
 __device__ inline void run_other_packs(const Link& link, u32 lane) {
   const u32 op = link.inlined.what >> kOpAt & 3;
@@ -116,7 +116,8 @@ __device__ inline u32 run_same(const Piece& piece, u32 at, u32 lane, Link& link,
   }
   return at;
 }
-// The same by any of them: no barrier stands between them.
+// Runs all members that follow, by any operation, without a barrier between
+// them.
 template <typename T, bool kHasRest>
 __device__ inline u32 run_followers(const Piece& piece, u32 at, u32 lane,
                                     Link& link, Chunk& x) {

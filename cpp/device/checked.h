@@ -1,20 +1,20 @@
-// What a checked operator sees in place of gpuos::Task: pointers that know how
-// many elements are behind them. A failure is noted, and the task goes on with
-// a 0, or with memory that nobody reads.
+// A checked operator gets this in place of gpuos::Task. Its pointers know their
+// number of elements. After a failure the task continues with a 0, or with
+// memory that no other task reads.
 #pragma once
 
 #include "asserts.h"
 #include "checked_pointer.h"
 #include "map.h"
 
-// What assert() finds outside of GPUOS_OPERATOR.
+// assert() finds this name outside of GPUOS_OPERATOR.
 enum GpuosNoNotes : gpuos::u32 { gpuos_notes };
 
 namespace gpuos {
 namespace checked {
 
-// What is known of an operator's arguments when it is compiled. kWords: what
-// its tasks are given in all. kBuffers: output and inputs, 0 for any number.
+// The compiler knows this of an operator's arguments. kWords counts the words
+// of a task. kBuffers counts output and inputs; 0 stands for any number.
 template <u32 kWords, bool kElementwise, u32 kBuffers, u32 kElement,
           u32... kParams>
 struct Table {
@@ -59,7 +59,7 @@ class Task : public gpuos::Task {
     const Elements elements = T::elements(args, index, count);
     constexpr u32 kType = type_of<E>();
     if (kType == T::element()) return {base, elements, index, line, notes_};
-    // What is no dtype's type may be of several elements.
+    // A type without a dtype may span several elements.
     if (kType == abi::kOtherType)
       return {base,
               {elements.count * bytes_of(T::element()) / sizeof(E), false},
@@ -99,7 +99,7 @@ class Task : public gpuos::Task {
 __device__ inline void fail_assert(Notes notes, const char* text, u32 line) {
   note_assert(notes, text, line);
 }
-// As assert() of CUDA.
+// Stops the kernel, as CUDA's assert() does.
 __device__ inline void fail_assert(GpuosNoNotes, const char*, u32) { __trap(); }
 
 #define GPUOS_CHECKED_NOTES(notes, fault, task)                            \

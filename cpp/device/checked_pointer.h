@@ -71,9 +71,9 @@ GPUOS_DEVICE inline u32 bytes_of(u32 type) {
 
 // ---- What is told.
 
-// What a lane has beside its task: where reads out of range find a 0 and writes
-// are lost, which must be memory that atomics know; and what it tells first of
-// a failure.
+// Each lane has memory next to its task. Reads out of range find a 0 there, and
+// writes out of range are lost there, atomics included. The first failure of
+// the lane is stored after it.
 enum : u32 { kLostBytes = 64, kMaxLanes = 256 };
 
 #if defined(__CUDACC__)
@@ -137,8 +137,8 @@ struct Notes {
     has_told = 1;
     return is_first;
   }
-  // Of the threads that run tiles of one task. Pairs with nothing: who finds
-  // it taken writes nothing.
+  // Returns true to one of the threads that run tiles of a task. It pairs with
+  // nothing, because a thread that gets false writes nothing.
   bool takes_fault() const {
     u32 expected = abi::kNoFault;
     return __atomic_compare_exchange_n(&fault->state, &expected,
@@ -191,7 +191,7 @@ __device__ inline void* note_index(const Notes& notes, u32 argument, i64 index,
   for (u32 i = 0; i * sizeof(u64) < kBytes; ++i) lost[i] = 0;
   return lost;
 }
-// Of a lane that is through with its task.
+// Reports the failure of a lane that has finished its task.
 __device__ __noinline__ static void tell_noted(Notes notes) {
   const Noted noted = notes.noted();
   if (notes.takes_fault())

@@ -1,5 +1,5 @@
-// What a checked operator says of what went wrong. Read by the host compiler,
-// nvcc and NVRTC.
+// The report of a checked operator's failure. The host compiler, nvcc and NVRTC
+// read it.
 #pragma once
 
 #include "task_abi.h"
@@ -36,17 +36,17 @@ struct alignas(64) Fault {
 };
 static_assert(sizeof(Fault) == 128, "two cache lines");
 
-// What a checked task is given behind its arguments, from the last word to the
-// first: where its Fault lies, with the number of its buffers in the upper
-// byte; and unless it is elementwise the elements of each buffer.
+// A checked task has more words after its arguments, from the last one to the
+// first. One holds the address of its Fault, with the number of buffers in the
+// upper byte. Tasks that are not elementwise have the elements of each buffer.
 enum : u32 { kBuffersAt = 56 };
-// As elements of a buffer: those of the task.
+// As the number of elements of a buffer: that buffer has as many as the task.
 enum : u64 { kAsTask = ~u64{0} };
 
 }  // namespace abi
 
 #if !defined(__CUDACC__)
-// What assert() throws and the worker catches.
+// assert() throws this, and the worker catches it.
 struct AssertFailure {
   const char* text;  // of the operator's code
   u32 line;

@@ -30,7 +30,7 @@ struct Float8 {
   }
 
  private:
-  // As bits of a float.
+  // All of these are bits of a float.
   enum : u32 {
     kBias = (1u << (6 - kFraction)) - 1,
     kDropped = 23 - kFraction,
@@ -59,7 +59,7 @@ struct Float8 {
   }
 };
 
-// What is too large is 448: there is no infinity.
+// A number that is too large becomes 448, because there is no infinity.
 using E4M3 = Float8<3, 0x7e>;
 using E5M2 = Float8<2, 0x7c>;
 static_assert(sizeof(E4M3) == 1 && sizeof(E5M2) == 1, "as in memory");

@@ -49,7 +49,7 @@ template <typename T>
 GPUOS_DEVICE inline T square(T x) {
   return mul(x, x);
 }
-// Of integers: towards zero, and 0 for 0.
+// Divides integers and rounds towards zero. A division by 0 gives 0.
 template <typename T>
 GPUOS_DEVICE inline T reciprocal(T x) {
   if constexpr (is_real_type<T>())
@@ -94,8 +94,8 @@ GPUOS_DEVICE inline T fmod(T a, T b) {
   }
 }
 
-// Of integers; a negative exponent gives the power rounded towards zero, and 0
-// for base 0.
+// Raises an integer to a power. A negative exponent gives the power rounded
+// towards zero, and 0 for base 0.
 template <typename T>
 GPUOS_DEVICE inline T pow(T base, T exponent) {
   if (is_signed_type<T>() && exponent < T{0}) {
@@ -173,7 +173,7 @@ GPUOS_DEVICE inline bool isfinite(T x) {
   if constexpr (is_real_type<T>()) return is_finite(x);
   return true;
 }
-// Of -0.0 and of a NaN too.
+// Returns the sign bit, also that of -0.0 and of a NaN.
 GPUOS_DEVICE inline bool signbit(float x) {
   return bit_cast<u32>(x) >> 31 != 0;
 }

@@ -24,7 +24,7 @@ GPUOS_DEVICE inline T clamp(T x, T low, T high) {
   return raised > high ? high : raised;
 }
 
-// As a float that is normal.
+// Returns 2 to the exponent, which must give a normal float.
 GPUOS_DEVICE inline float power_of_two(int exponent) {
   return bit_cast<float>(static_cast<u32>(exponent + 127) << 23);
 }

@@ -1,9 +1,10 @@
-// What fn:: is for float on the host. Straight lines of + - * /, comparisons
-// and bit patterns only, so that a loop over any of them vectorises; the
-// interpreter and compiled operators agree bit for bit because both use these.
-// Inside most compute in double to about 2^-31: one rounding at the end gives
-// what docs/functions.md states, and subnormals need no care. Those that
-// neural networks ask for most compute in float, which is twice as fast.
+// The functions of fn:: for float on the host. They consist of + - * /,
+// comparisons and bit patterns without branches, so that a loop over any of
+// them vectorises. The interpreter and compiled operators both use them, so
+// they agree bit for bit. Most compute in double to about 2^-31. One rounding
+// at the end gives the errors that docs/functions.md states, and subnormals
+// need no care. The functions that neural networks use most compute in float,
+// which is twice as fast.
 #pragma once
 
 #if !defined(__CUDACC__)

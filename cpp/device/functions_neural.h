@@ -32,7 +32,8 @@ template <typename T>
 GPUOS_DEVICE inline T gelu_by_erfc(T x, T high, T low) {
   const T t = -x * high;
   const T whole = quick_erfc(t);
-  // What t lacks, times the slope of erfc. That counts where erfc is small.
+  // Corrects the rounding error of t to first order. It matters where erfc is
+  // small.
   const T lack = gpuos::fma(-x, high, -t) - x * low;
   const T slope = static_cast<T>(0x1.20dd750429b6dp+0) * exp(-t * t);
   return T(0.5) * x * (t > 0 ? whole - slope * lack : whole);

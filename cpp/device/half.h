@@ -5,8 +5,8 @@
 
 namespace gpuos {
 
-// What does not fit is infinite; a tie goes to the even neighbour. A NaN
-// becomes 0x7fff, which is what the device's instruction gives.
+// Rounds to half precision, ties to even. A number that is too large becomes
+// infinite. A NaN becomes 0x7fff, as the device's instruction gives.
 GPUOS_DEVICE inline u16 to_half_bits(float value) {
 #if defined(__CUDA_ARCH__)
   u16 bits;

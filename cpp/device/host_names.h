@@ -1,7 +1,7 @@
-// What CUDA C++ knows without a header and a host compiler does not. The host
-// compiler reads it before every operator, so that one text serves both. The
-// names of integers.h and standard_constants.h are such that nvcc knows; NVRTC
-// gets them when a source misses one (usual_names.h).
+// The names that CUDA C++ has without a header and a host compiler does not.
+// The host compiler reads this before every operator, so that one text serves
+// both. nvcc also has the names of integers.h and standard_constants.h. NVRTC
+// gets those when a source misses one (usual_names.h).
 #pragma once
 
 #include "asserts.h"

@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-// What a worker knows of a record before it comes to it.
+// A worker reads this of a record ahead of the record itself.
 struct alignas(16) InlinedMember {
   u32 what;   // InlinedBits
   u32 packs;  // of 16 bytes

@@ -1,4 +1,4 @@
-// What a launch of the worker kernel is given.
+// The parameters of a launch of the worker kernel.
 #pragma once
 
 #include "operator.h"
@@ -6,8 +6,8 @@
 namespace gpuos {
 namespace abi {
 
-// What `started` of a place says: the lap tag, and of a chain the record of the
-// whole operator that it came to last.
+// Makes the word in `started` of a place: the lap tag and, for a chain, the
+// record of the last whole operator that it reached.
 GPUOS_DEVICE inline u64 started_word(u32 tag, u32 record) {
   return u64{tag} << 32 | record;
 }
@@ -78,8 +78,8 @@ struct Launch {
   u32 is_independent;
   TiledTask tiled;  // kTiledBurst
 };
-// Of a kInlineBurst. It has a kernel of its own: a launch with 4 KiB of
-// parameters takes a microsecond longer than one with 500 bytes
+// The parameters of a kInlineBurst, which has a kernel of its own. A launch
+// with 4 KiB of parameters takes a microsecond longer than one with 500 bytes
 // (docs/lab/bursts.md).
 struct InlineLaunch : Launch {
   Descriptor descriptors[kLaunchDescriptors];

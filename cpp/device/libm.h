@@ -1,6 +1,6 @@
-// What functions of values are made of: C's functions, and remainders. No
-// header is needed: NVRTC and nvcc know the device functions, and the host
-// compiler has them built in, so that an operator compiles in milliseconds.
+// The functions of C, and remainders, from which other functions are made. They
+// need no header: NVRTC and nvcc know the device functions, and the host
+// compiler has them built in. So an operator compiles in milliseconds.
 #pragma once
 
 #include "arithmetic.h"

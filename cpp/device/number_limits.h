@@ -1,12 +1,12 @@
-// What numbers of a type can be. Not limits.h, because that name is the C
-// library's and NVRTC would give this file to who includes <limits.h>.
+// The limits of the types of numbers. The file is not named limits.h, because
+// NVRTC would then give it to a source that includes <limits.h>.
 #pragma once
 
 #include "task_abi.h"
 
 namespace gpuos {
 
-// The same bits as another type of that size.
+// Returns the same bits as another type of that size.
 template <typename To, typename From>
 GPUOS_DEVICE constexpr To bit_cast(const From& from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast: the sizes differ");

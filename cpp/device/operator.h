@@ -1,4 +1,4 @@
-// What an operator sees. Read by the host compiler, nvcc and NVRTC.
+// The types that an operator uses. The host compiler, nvcc and NVRTC read them.
 #pragma once
 
 #include "task_abi.h"

@@ -1,5 +1,5 @@
-// What the interpreter of programs can do. Read by the host compiler, nvcc and
-// NVRTC.
+// The instructions of the programs' interpreter. The host compiler, nvcc and
+// NVRTC read them.
 #pragma once
 
 #include "gpuos/dtype_list.h"
@@ -9,8 +9,8 @@
 namespace gpuos {
 namespace program {
 
-// What values are while they are computed: bool and narrow integers are 32 bits
-// wide, short floats are float.
+// The types in which values are computed. Bool and narrow integers are 32 bits
+// wide, and short floats are float.
 enum Type : u32 { kF32, kF64, kI32, kU32, kI64, kU64, kC64, kC128 };
 enum : u32 { kTypeBits = 3, kTypeCount = 8 };
 
@@ -88,8 +88,9 @@ enum class Code : u32 {
   LogicalNot,
   ComplexAbs,
   GPUOS_CONVERSION_CODES(GPUOS_NAME) GPUOS_NARROWING_CODES(GPUOS_NAME)
-  // Those of these groups have functions of four elements too. The two names
-  // with a value take no code: the next one has that of the name before.
+  // The codes of these groups have functions of four elements too. The two
+  // names with a value take no code: the next name gets the code of the one
+  // before.
   FirstOfFour,
   BeforeFour = FirstOfFour - 1,
   GPUOS_UNARY_FUNCTIONS(GPUOS_NAME) GPUOS_BINARY_FUNCTIONS(GPUOS_NAME)
@@ -101,7 +102,7 @@ enum class Code : u32 {
 #undef GPUOS_NAME
 #undef GPUOS_NAME_STAGES
 
-// Of a reduction's join, the code that takes each value.
+// Returns the code that takes each value, given that of a reduction's join.
 GPUOS_DEVICE constexpr Code step_of(Code join) {
   return static_cast<Code>(static_cast<u32>(join) - 1);
 }

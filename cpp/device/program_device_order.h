@@ -24,7 +24,7 @@ namespace program {
 
 enum : u32 {
   kPackColumns = 4,
-  // Of a row; and how many of them are put together before the others.
+  // The lanes of a row, and how many lanes are joined before the others.
   kMostRowLanes = 256,
   kJoinedLanes = 32,
   // Columns that each lane of a slice has, and slices of a row.

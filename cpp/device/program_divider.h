@@ -35,7 +35,7 @@ struct Divider {
     const u64 above = (u64{1} << shift) - size;
     return {size, static_cast<u32>((above << 32) / size + 1), shift};
   }
-  // Of a number below 2^31, or the sum would need more than 32 bits.
+  // Divides. Above 2^31 the sum would need more than 32 bits.
   template <bool kMayBeLarge>
   __device__ u64 quotient(u64 number) const {
     if (kMayBeLarge && number >> 31) return divide(number, size);

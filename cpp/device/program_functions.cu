@@ -15,7 +15,7 @@ namespace {
       function_of<F, u64, has(types, kU64)>(),    \
       function_of<F, C64, has(types, kC64)>(),    \
       function_of<F, C128, has(types, kC128)>(),
-// The same for four elements: what is worth it.
+// Functions of four elements, for the types where they are faster.
 #define GPUOS_ROW_OF_FOUR(F, types)               \
   four_of<F, float, has(types, kF32)>(), nullptr, \
       four_of<F, i32, has(types, kI32)>(),        \

@@ -8,10 +8,10 @@
 namespace gpuos {
 namespace program {
 
-// Of one element.
+// Computes one element.
 using Function = u64 (*)(u64 a, u64 b);
 
-// Of four elements of 32 bits, or of one whose operands or result have 128.
+// Holds four elements of 32 bits, or one whose operands or result have 128.
 struct alignas(16) Four {
   u32 values[4];
 };
@@ -100,7 +100,7 @@ struct CopyFunction {
   }
 };
 
-// What reductions begin with.
+// Reductions begin with these values.
 struct SumFirst {
   template <typename T>
   static __device__ T of(T, T) {

@@ -1,4 +1,4 @@
-// What lanes of the device have gathered, handed on to other lanes and workers.
+// Hands the values that lanes have gathered to other lanes and workers.
 #pragma once
 
 #include "memory.h"
@@ -13,7 +13,8 @@ enum : u32 {
   // two halves by turns, so that one barrier a join is enough.
   kJoinWords = 64,
   kJoinHalf = 256 * 4,
-  // Of a row, by way of the scratch: warps, or lanes of different ones.
+  // The most warps, or lanes of different warps, that join by way of the
+  // scratch.
   kMostJoined = 8
 };
 
@@ -54,8 +55,8 @@ __device__ inline T get_words(const u32* from) {
   return bit_cast<T>(words);
 }
 
-// What `parts` lanes or warps have left in `distance` words each, put together:
-// a power of two of them, at most kMostJoined.
+// Joins the values that `parts` lanes or warps have left, `distance` words
+// apart. `parts` is a power of two, at most kMostJoined.
 template <typename F>
 __device__ inline typename F::Type join_parts(const u32* from, u32 distance,
                                               u32 parts) {

@@ -1,5 +1,5 @@
-// What the interpreter's loop does itself: functions of values of 32 bits, and
-// accesses to elements of 32 bits.
+// The interpreter's loop, with the functions of values of 32 bits and the
+// accesses to elements of 32 bits that it runs without a call.
 #pragma once
 
 #include "program_resolve.h"
@@ -57,7 +57,8 @@ struct InnerLoop {
     else
       store_shared(mine + offset, words[0]);
   }
-  // What lies in the operands' cells, whatever it is: a branch takes longer.
+  // Reads both operands' cells without looking whether they are used: a branch
+  // would take longer.
   __device__ Operands<W> read_cells(u32 operands) const {
     const Ready step{0, operands, 0};
     Operands<W> cells;
@@ -120,8 +121,8 @@ struct InnerLoop {
     return reinterpret_cast<u64>(address) % 16 == 0;
   }
 
-  // Of a short Inlined: one step of a reduction, whose value so far is the
-  // first of the result's cell.
+  // Runs one step of a reduction that is a short Inlined. The value so far is
+  // the first one in the result's cell.
   __device__ void gather(const Ready& step, const u32 (&values)[W],
                          u32 valid) const {
     const u32 place = mine + step.out();
@@ -202,16 +203,16 @@ struct InnerLoop {
   }
 };
 
-// What of the next instructions is fetched while one is run. No instruction has
-// as a or b a cell that the one before it wrote: that result it takes from
-// registers.
+// The parts of the next instructions that are fetched while one runs. No
+// instruction reads a cell that the one before it wrote: it takes that result
+// from registers.
 template <u32 W>
 struct Ahead {
   u32 rest;
   Operands<W> cells;
   u32 next_operands;
 
-  // Of the instruction at `at`.
+  // Fetches for the instruction at `at`.
   __device__ Ahead(const InnerLoop<W>& loop, u32 at)
       : rest(loop.fetch_rest(at)),
         cells(loop.read_cells(loop.fetch_operands(at))),

@@ -67,7 +67,7 @@ __device__ __noinline__ void interpret_any(Task task, Lane lane) {
   if (threadIdx.x == 0) what.read(task, ends);
   __syncthreads();
   const u32 cells = what.header.cells;
-  // Who splits rows has counted the lanes already.
+  // The host has counted the lanes of a task that splits rows.
   const u32 lanes =
       what.shape.flags & kRows ? what.rows.lanes : lanes_with_room(cells);
   const u32 tile = lane.tile();

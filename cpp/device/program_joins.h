@@ -64,7 +64,7 @@ struct Reduction {
   }
 };
 
-// What slices keep in device memory, as words.
+// Stores the words that a slice keeps in device memory.
 __device__ inline u32* keep_words(const Gathered& found, bool wide,
                                   bool has_place, u32* to) {
   *to++ = static_cast<u32>(found.value);
@@ -106,7 +106,7 @@ __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
   for (u32 w = 0; w < W; ++w) x.keep(w, sum);
 }
 
-// The same for a short Inlined. Lanes of one warp need no barrier.
+// Joins by a short Inlined. Lanes of one warp need no barrier.
 template <u32 W>
 __device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
                                          u32 row_lanes, RowLane place) {
@@ -141,8 +141,8 @@ __device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
   for (u32 w = 0; w < W; ++w) mine[w] = sum;
 }
 
-// What the slices of the row kept, `stride` words apart, on top of what the
-// lane has.
+// Adds the values that the slices of the row kept, `stride` words apart, to
+// those of the lane.
 template <u32 W>
 __device__ __noinline__ void gather_slices(Reduction<W> x, const u32* kept,
                                            u32 stride, u32 slices,

@@ -36,7 +36,7 @@ class Tile {
     return true;
   }
   __device__ void run_rest() { run_rows<Scattered>(); }
-  // Of a flat task: where every lane has one element at most.
+  // Runs a flat task in which every lane has one element at most.
   __device__ void run_single() {
     run_elements<Single>(0, memory_.rows.columns);
   }
@@ -325,9 +325,9 @@ class Tile {
     }
     return join_parts<F>(half + from * kWords, distance * kWords, parts);
   }
-  // Of lanes of which none is in the warp of another: what each has lies in the
-  // scratch. The first one of the row leaves the row's value there. Static: a
-  // call that knows the tile's address would put the tile on the stack.
+  // Joins lanes of different warps by way of the scratch. The first lane of the
+  // row leaves the row's value there. The function is static, because a call
+  // that knows the tile's address would put the tile on the stack.
   template <typename F>
   static __device__ __noinline__ void join_far(u32* half, u32 distance,
                                                u32 row_lanes, u32 sub,

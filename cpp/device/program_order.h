@@ -25,11 +25,12 @@ namespace program {
 enum : u32 {
   kPartials = 16,
   kOrderedBlock = 256,
-  // Of the tree: for any row, and where many rows are walked side by side.
+  // The levels of the tree, for any row and where many rows are walked
+  // together.
   kLevels = 56,
   kRowLevels = 24
 };
-// So many columns have no more levels.
+// Rows with at most this many columns need kRowLevels levels.
 enum : u64 { kMostColumnsOfRows = u64{kOrderedBlock} << (kRowLevels - 1) };
 
 // Columns of the block that column `at` of `columns` lies in.
@@ -57,8 +58,8 @@ GPUOS_DEVICE constexpr u32 climb(u64 number, F join) {
   for (; (number >> level & 1) != 0; ++level) join(level);
   return level;
 }
-// The same for what waits when all `count` values came; the last result is at
-// hand.
+// Calls `join(level)` for the results that still wait after all `count` values.
+// The caller has the last result.
 template <typename F>
 GPUOS_DEVICE constexpr void climb_down(u64 count, F join) {
   u32 level = 0;

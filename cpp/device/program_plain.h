@@ -9,7 +9,7 @@
 namespace gpuos {
 namespace program {
 
-// What a worker needs to know of such a task.
+// The parts of such a task that a worker needs.
 struct PlainTask {
   const u64* args;  // behind the text's address
   const u64* instructions;

@@ -1,5 +1,5 @@
-// What the reductions of compiled programs gather: a first value, and how two
-// become one.
+// The reductions of compiled programs: a first value, and how two values become
+// one.
 #pragma once
 
 #include "program_order.h"
@@ -93,9 +93,9 @@ struct Sums {
 #define GPUOS_EACH_ROW(w, rows) _Pragma("GCC unroll 1") GPUOS_EACH(w, rows)
 #endif
 
-// Of one row, or of R rows side by side. Partial value k of row w is
-// values[k * R + w]; what the blocks before came to waits in `levels`. The
-// order: program_order.h.
+// Reduces one row, or R rows side by side. Partial value k of row w is
+// values[k * R + w]. The results of earlier blocks wait in `levels`.
+// program_order.h describes the order.
 template <typename F, u32 R>
 struct Sums {
   using Function = F;
@@ -122,7 +122,7 @@ struct Sums {
       count -= some;
     }
   }
-  // The same where all are of one block.
+  // Takes values that are all of one block.
   template <typename T>
   void take_chunk(const T* from, u32 count, u64 at, u64 columns, u64 first) {
     const u64 size = block_columns(at, columns);
@@ -201,8 +201,8 @@ struct Sums {
       values[k] = F::both(values[k], F::of(from[w], first + at + w));
   }
 
-  // As vectors, which the compiler does not see in the loop above: all partial
-  // values stay in registers. Returns how many values it took.
+  // Takes values as vectors and returns how many it took. The compiler does not
+  // find these vectors in the loop above. All partial values stay in registers.
   u32 take_packs(const Type* from, u32 count) {
 #if defined(__AVX__)
     enum : u32 { kBytes = 32 };

@@ -19,8 +19,9 @@ constexpr u32 kInlinedStore = kKindMask - 2;
 constexpr u32 kInlinedStep = kKindMask - 3;  // of an Inlined, which is `index`
 constexpr u32 kInlinedScalar =
     kKindMask - 3;  // in plain texts; the value itself
-// Of inlined accesses: there are rows, and `index` is the access; else it is
-// the distance in bytes from one element to the next. None has pairs.
+// A flag of inlined accesses, which have no pairs. With it the task has rows
+// and `index` is the access. Without it `index` is the distance of elements in
+// bytes.
 constexpr u32 kOfRows = kPairResult;
 
 // An instruction ready to run, as it lies in scratch. Cells are offsets in
@@ -114,7 +115,7 @@ __device__ inline u64 address_of_function(const Instruction& x) {
   return bit_cast<u64>(gpuos_program_functions[x.opcode]);
 }
 
-// What becomes of an instruction's function, index and form.
+// The function, index and form of an instruction that is ready to run.
 struct Resolved {
   u64 function;
   u8 index;

@@ -9,7 +9,7 @@
 namespace gpuos {
 namespace program {
 
-// What a lane has of a row: pieces of kWide columns. Neighbouring lanes have
+// A lane's part of a row: pieces of kWide columns. Neighbouring lanes have
 // neighbouring pieces.
 template <typename P>
 struct KeptRow {

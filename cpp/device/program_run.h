@@ -8,8 +8,8 @@
 namespace gpuos {
 namespace program {
 
-// What of a part is run while slices are put together; in this order behind a
-// loop.
+// The instructions of a part that run while slices are joined. After a loop the
+// phases come in this order.
 enum class Phase : u32 { All, Inits, Gathers, Joins, Others };
 
 __device__ inline bool is_run(Phase phase, u32 kind) {
@@ -47,14 +47,14 @@ class Interpreter {
       const u32 valid = valid_of(columns - place.column);
       run_kept(begin, end, place, {valid, valid}, last);
     }
-    // What is the same for all elements.
+    // One worker computes the values that are the same for all elements.
     if (tile != 0 || task_.begin(2) == task_.end(2)) return;
     place.column = 0;
     run_kept(task_.begin(2), task_.end(2), place,
              {W, threadIdx.x == 0 ? 1u : 0u}, last);
   }
 
-  // The same of a text that there is no room for: it is made ready piece by
+  // Runs a text that does not fit into the scratch. It is made ready piece by
   // piece, for all lanes together.
   __device__ void run_long_elements(u32 tile, u32 tiles) const {
     const bool works = threadIdx.x < cells_.lanes;
@@ -179,7 +179,7 @@ class Interpreter {
     }
   }
 
-  // What a slice gathers in a loop, left for take_slices().
+  // Leaves the values that a slice gathers in a loop to take_slices().
   __device__ void gather_slice(u32 part, u32 slice, u32 group, RowLane& place) {
     run_row_part(part - 1, Phase::Inits, place);
     run_columns(part, place, slice);
@@ -280,7 +280,7 @@ class Interpreter {
         run_other(loop, loop.fetch(at), x, place, valid, last);
     }
   }
-  // The same of a text of rows for which there is no room.
+  // Runs a text of rows that does not fit into the scratch.
   __device__ __forceinline__ void run_far(u32 begin, u32 end,
                                           const RowLane& place, Valid valid,
                                           Values<W>& last) const {
@@ -298,8 +298,8 @@ class Interpreter {
       run_other(loop_, step, x, place, valid, last);
   }
 
-  // What is no Inlined. What a program of small operations is made of is here;
-  // a call would save registers in memory.
+  // Runs an instruction that is no Inlined. The common ones of small programs
+  // are here, because a call would save registers in memory.
   __device__ __forceinline__ void run_other(const InnerLoop<W>& loop,
                                             const Ready& step,
                                             const Operands<W>& x,

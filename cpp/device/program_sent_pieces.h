@@ -19,7 +19,7 @@ struct SentPieces {
     kMost = (abi::kScratchBytes - 4 * kBegin) / (sizeof(Chunk) * kLanes)
   };
 
-  // Of some accesses.
+  // Counts the accesses whose bits are set.
   static __device__ constexpr u32 number_of(u32 accesses) {
     u32 number = 0;
     for (u32 a = 0; a < P::kAccesses; ++a) number += accesses >> a & 1;
@@ -34,7 +34,7 @@ struct SentPieces {
   static __device__ constexpr u32 count_rounds() {
     if (!are_chunks()) return 0;
     const u32 fit = kMost / (kPieces * number_of(P::kLoads));
-    // So much each lane of a slice has.
+    // The rounds that each lane of a slice has.
     const u32 most = kSliceColumns / P::kElements;
     return fit < most ? fit : most;
   }
@@ -58,7 +58,7 @@ struct SentPieces {
   }
 };
 
-// Of a pass whose turns take so many pieces.
+// The pieces of a pass, as many as one turn of its loop takes.
 template <typename P>
 using PiecesOf = StreamedPieces<P, P::kWidth, SentPieces<P>::kPieces>;
 

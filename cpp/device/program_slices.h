@@ -1,5 +1,5 @@
-// Who has what of a task that several workers share, and who comes last of
-// those that share a row. Read by the host compiler, nvcc and NVRTC.
+// The parts that workers have of a task that they share, and which worker of a
+// row comes last. The host compiler, nvcc and NVRTC read this.
 #pragma once
 
 #include "program_text.h"
@@ -14,8 +14,8 @@ namespace program {
 
 #if defined(__CUDACC__)
 
-// Of a power of two, as RowShape's lanes are: a division by a number that only
-// the task says takes twenty instructions.
+// Returns the logarithm of a power of two, as RowShape's lanes are. A division
+// by a number that the compiler does not know takes twenty instructions.
 __device__ inline u32 log2_of(u32 power) { return 31 - __clz(power); }
 
 // Rows that a worker has at a time. The lanes left over have none.

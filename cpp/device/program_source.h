@@ -1,5 +1,5 @@
-// What the compiled code of programs is written in; program/source.cpp writes
-// it. Read by the host compiler and NVRTC.
+// The names that the code of compiled programs uses. program/source.cpp writes
+// that code. The host compiler and NVRTC read this.
 #pragma once
 
 #include "functions_basic.h"
@@ -49,7 +49,7 @@ struct PerRow {
   }
 };
 
-// What a task says. The pass tells how many accesses and scalars there are.
+// The words of a task. The pass knows the number of accesses and scalars.
 template <u32 kAccesses, u32 kScalars>
 struct TaskArguments : TaskView {
   const u64* args;

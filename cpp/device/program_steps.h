@@ -93,7 +93,7 @@ __device__ __noinline__ Values<W> select(Steps<W> steps, Ready step,
   return last;
 }
 
-// What a reduction begins with.
+// Writes the value that a reduction begins with.
 template <u32 W>
 __device__ __noinline__ void begin(Steps<W> steps, Ready step) {
   const bool wide = step.has_wide_operands();
@@ -202,7 +202,7 @@ __device__ __noinline__ Values<W> call_pairs(Steps<W> steps, Ready step,
   return last;
 }
 
-// What calls no function.
+// Runs the instructions that call no function.
 template <u32 W>
 __device__ __noinline__ void move_pairs(Steps<W> steps, const DeviceTask& task,
                                         Ready step, RowLane place,

@@ -6,8 +6,8 @@
 namespace gpuos {
 namespace program {
 
-// What is read once, past the L1: there is little of it beside a worker's
-// scratch. `from` must be aligned.
+// Loads elements that are read once, past the L1, since a worker's scratch
+// takes most of it. `from` must be aligned.
 template <u32 kWide, typename S>
 __device__ inline Vector<S, kWide> load_streamed(const S* from) {
 #if __CUDA_ARCH__ >= 800

@@ -49,7 +49,7 @@ class StreamedRows {
       if (me_.is_on) send_pieces<P>(task, pieces());
   }
 
-  // What the lanes gather.
+  // Gathers the values of the lanes.
   __device__ __forceinline__ Row stream(const Task& task, bool is_sent) const {
     Row row;
     P::row(Part<0>{}, row, x_);
@@ -66,7 +66,7 @@ class StreamedRows {
     read(row, one, end);
     return row;
   }
-  // What becomes of that for whole rows,
+  // Computes the results of whole rows from them,
   __device__ __forceinline__ void finish(Row& row, WarpJoin& join) const {
     P::each_gathered(Part<1>{}, row, join);
     P::row(Part<2>{}, row, x_);
@@ -114,9 +114,9 @@ class StreamedRows {
   Sharer me_;
 };
 
-// What lies in the scratch, between what joins keep and pieces that were sent
-// for, so that the loop's registers are for loads: all that is not saved are
-// some thirty.
+// These values stay in the scratch, between those of joins and the pieces that
+// were sent for. So the loop has its registers for loads. Only some thirty
+// registers are not saved in a call.
 struct PutAside {
   enum : u32 { kAt = 512 };  // words
   const u64* args;
@@ -171,8 +171,8 @@ __device__ __noinline__ void run_streamed(Task task, Lane lane) {
   }
 }
 
-// The same of a slice, of which a worker has one. Each call is the last thing
-// that a function does.
+// Computes the results of a slice, of which a worker has one. Each call is the
+// last thing that a function does.
 template <typename P>
 __device__ __noinline__ void finish_slice(const void* state,
                                           typename StreamedRows<P>::Row row) {

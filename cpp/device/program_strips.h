@@ -9,7 +9,7 @@
 namespace gpuos {
 namespace program {
 
-// What a worker finds its elements by. It lies where the scratch begins.
+// A worker finds its elements by this. It is stored where the scratch begins.
 template <typename P>
 struct Strips {
   enum : u32 {
@@ -20,8 +20,8 @@ struct Strips {
     kOfRow = 16,
     kNeighbourBits = 5,
     kNeighbours = 1 << kNeighbourBits,
-    // Of so many rows a warp has one, so that those of a worker, which lie
-    // above each other, are in its L1 together.
+    // With at least this many rows each warp has one row. So the rows of a
+    // worker are neighbours and share its L1.
     kManyRows = 64,
     kMostDims = 16
   };
@@ -58,7 +58,7 @@ struct Strips {
   }
 };
 
-// What set_turns() was told.
+// Returns the argument of set_turns().
 __device__ inline u32* turns_of(const Task& task) {
   return *reinterpret_cast<u32* const*>(static_cast<const char*>(task.state) +
                                         abi::kScratchBytes);
@@ -77,8 +77,8 @@ __device__ inline void find_strips(const Task& task, const Lane& lane) {
   if (at == 0) {
     const u32 columns = told.sizes[last];
     const u32 rows = static_cast<u32>(told.rows.columns) / columns;
-    // As many lanes as have something to do; neighbours read what lies side by
-    // side even if each of them has fewer elements.
+    // Takes as many lanes as have something to do. Neighbours read neighbouring
+    // elements even if each of them has fewer.
     const u32 wanted = max((columns + Cut::kOfRow - 1) / Cut::kOfRow,
                            min(columns, u32{Cut::kNeighbours}));
     const u32 most = rows < Cut::kManyRows
@@ -147,7 +147,7 @@ struct StripShare {
   __device__ u64 step(u32 access) const { return stride(access) << bits(); }
 
  private:
-  // Of the number of neighbours.
+  // Returns the logarithm of the number of neighbours.
   __device__ u32 bits() const {
     return kIsPlain ? u32{Strips<P>::kNeighbourBits}
                     : strips().neighbour_bits();

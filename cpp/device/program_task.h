@@ -1,4 +1,4 @@
-// What a task of the interpreter says, on the device.
+// The words of a task of the interpreter, on the device.
 #pragma once
 
 #include "program_view.h"

@@ -1,5 +1,5 @@
-// What all lanes of a worker know of a task of compiled code: how each access
-// walks through memory.
+// The memory layout of a task of compiled code, for all lanes of a worker: how
+// each access walks through memory.
 #pragma once
 
 #include "program_divider.h"
@@ -18,7 +18,7 @@ struct PassOf : Pass {
   static constexpr bool kIsFlat = kFlatOnly;
 };
 
-// What takes long to compile, and to run, is written out less often.
+// A pass that takes long to compile, and to run, is unrolled less.
 template <typename P>
 constexpr bool kIsLong = P::kScattered == 1;
 
@@ -104,7 +104,7 @@ struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
   __device__ bool is_even() const {
     return P::kIsFlat || this->shape.inner_dims <= 1;
   }
-  // Of what is even. Bytes.
+  // Returns the stride in bytes of an access, if is_even().
   __device__ i64 column_stride(u32 access) const {
     if constexpr (P::kIsFlat) return this->walks(access) ? P::bytes(access) : 0;
     return this->shape.inner_dims == 0

@@ -15,7 +15,7 @@ enum : u32 {
   kLast = 255,  // operand a or b: the result of the instruction before;
                 // result: no cell keeps it
   kMaxAccesses = 28,
-  // What the worker's scratch holds: instructions, ready to run, then cells.
+  // The worker's scratch holds instructions that are ready to run, then cells.
   kTextBytes = 4096,
   kResolvedBytes = 16,
   kCellBytes = abi::kScratchBytes - kTextBytes
@@ -49,7 +49,8 @@ enum Form : u8 {
   kKindMask = 0x0f,
   kWideOperands = 0x10,  // of 64 bits; not the condition of a select
   kWideResult = 0x20,
-  // Of 128 bits, two of 64. Whoever has one takes all operands from cells.
+  // A pair has 128 bits, two of 64. An instruction with a pair takes all
+  // operands from cells.
   kPairResult = 0x40,
   kPairOperands = 0x80
 };

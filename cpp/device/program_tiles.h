@@ -117,7 +117,7 @@ __device__ inline bool find_tiles(const Task& task, const Lane& lane) {
   return false;
 }
 
-// What so many bytes are copied as.
+// The type by which kBytes bytes are copied.
 template <u32 kBytes>
 struct Bits {
   using type = u64;
@@ -305,7 +305,7 @@ struct TileShare {
   }
 };
 
-// What there is once, not for each element.
+// The values that exist once, not for each element.
 template <typename P>
 struct Whole {
   const TaskArguments<P::kAccesses, P::kScalars>& told;
@@ -337,7 +337,7 @@ __device__ inline void run_share(R& row, M& share) {
   }
 }
 
-// Of a task whose tiles are found. All threads.
+// Runs a task whose tiles are found. All threads call it.
 template <typename P>
 __device__ __noinline__ void run_tiles(Task task, Lane lane) {
   using Told = TaskArguments<P::kAccesses, P::kScalars>;

@@ -46,7 +46,8 @@ struct ValueOf<kC128> {
   using type = C128;
 };
 
-// As arguments and the interpreter's cells have them.
+// Returns a value from the bits that arguments and the interpreter's cells
+// have.
 template <typename T>
 GPUOS_DEVICE inline T from_bits(u64 bits) {
   if constexpr (sizeof(T) == 8)
@@ -194,7 +195,7 @@ struct Flag {
   GPUOS_DEVICE explicit operator u32() const { return byte != 0; }
 };
 
-// What a cell holds of a stored type.
+// The type of a cell that holds a stored type.
 template <typename Stored>
 struct CellOf {
   using type = u32;

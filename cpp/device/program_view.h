@@ -1,5 +1,5 @@
-// What a task of a program says of its arrays: sizes, strides and how rows are
-// shared. Read by the host compiler, nvcc and NVRTC.
+// The arrays of a program's task: sizes, strides and how rows are shared. The
+// host compiler, nvcc and NVRTC read this.
 #pragma once
 
 #include "number_limits.h"

@@ -1,4 +1,4 @@
-// What NVRTC reads for <cstdint>, <cstddef>, <climits> and their names in C.
+// NVRTC reads this for <cstdint>, <cstddef>, <climits> and their names in C.
 #pragma once
 
 #include "integers.h"

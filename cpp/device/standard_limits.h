@@ -1,4 +1,4 @@
-// What NVRTC reads for <limits>, <cfloat> and <float.h>.
+// NVRTC reads this for <limits>, <cfloat> and <float.h>.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -35,7 +35,7 @@ struct StandardLimits {
   static constexpr bool tinyness_before = false;
   static constexpr int radix = 2;
   static constexpr int digits = Limits<T>::digits();
-  // Of 2 to the digits 0.30103 are decimal.
+  // A binary digit is 0.30103 decimal digits.
   static constexpr int digits10 =
       static_cast<int>((digits - !is_integer) * 30103ll / 100000);
   static constexpr int max_digits10 =

@@ -1,4 +1,4 @@
-// What NVRTC reads for <cmath> and <math.h>. It knows the functions themselves,
+// NVRTC reads this for <cmath> and <math.h>. It has the functions themselves,
 // each for float and for double, and lacks namespace std.
 #pragma once
 
@@ -147,7 +147,7 @@ using ::tgammaf;
 using ::trunc;
 using ::truncf;
 
-// Of an integer, as double.
+// Takes an integer as double.
 #define GPUOS_OF_INTEGER(name)                                             \
   template <typename T, typename = typename ::gpuos::OnlyInteger<T>::type> \
   GPUOS_DEVICE inline double name(T x) {                                   \

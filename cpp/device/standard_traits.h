@@ -1,5 +1,5 @@
-// What NVRTC reads for <type_traits>: whether a type is something, as far as
-// its front end tells.
+// NVRTC reads this for <type_traits>: questions about types, as far as its
+// front end answers them.
 #pragma once
 
 #if defined(__CUDACC_RTC__)

@@ -1,5 +1,5 @@
-// What NVRTC reads for <type_traits>: types made of types. The questions about
-// them are in standard_traits.h.
+// NVRTC reads this for <type_traits>: types made of types. The questions about
+// types are in standard_traits.h.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -102,7 +102,7 @@ template <typename T>
 struct add_volatile : type_identity<volatile T> {};
 template <typename T>
 struct add_cv : type_identity<const volatile T> {};
-// Of what no reference can be made, as void, they are the type itself.
+// A type without references, such as void, gives the type itself.
 template <typename T, typename = void>
 struct add_lvalue_reference : type_identity<T> {};
 template <typename T>
@@ -122,7 +122,7 @@ struct underlying_type {};
 template <typename T>
 struct underlying_type<T, true> : type_identity<__underlying_type(T)> {};
 
-// As it is given by value to a function.
+// The type of an argument that is passed by value.
 template <typename T>
 struct passed : remove_cv<T> {};
 template <typename T>

@@ -44,7 +44,7 @@ enum Flags : u16 {
 };
 enum : u32 { kTileShift = 4 };
 
-// What a descriptor says; 48 bytes.
+// The contents of a descriptor, 48 bytes.
 struct Payload {
   u16 op;     // slot in the operator table
   u16 flags;  // Flags | tile << kTileShift

@@ -1,5 +1,5 @@
-// What nvcc knows without an #include and NVRTC does not. NVRTC reads it before
-// a source that fails for one of these names.
+// The names that nvcc has without an #include and NVRTC does not. NVRTC reads
+// this before a source that fails for one of these names.
 #pragma once
 
 #include "standard_constants.h"
