@@ -25,7 +25,7 @@ std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
 std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
                              int count, int reps);
 
-/// What was measured, by its name.
+/// The measured times, by name.
 using Times = std::map<std::string, std::vector<double>>;
 
 /// `links` adds to one buffer, each of which needs the one before: "submit_ns"

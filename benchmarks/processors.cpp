@@ -11,7 +11,8 @@
 namespace gpuos::bench {
 namespace {
 
-// Of the quickest; a shared core has half of its instructions.
+// The part of the quickest core's speed that counts. A shared core has half of
+// it.
 constexpr double kQuick = 0.85;
 
 void keep(std::uint64_t& value) { asm volatile("" : "+r"(value)); }

@@ -15,7 +15,7 @@ using Environment = std::vector<std::string>;
 /// that the caller calls do it, and never a thread of our own.
 void note_environment();
 
-/// As it was when it was noted last; notes it if it never was.
+/// Returns the environment that was noted last, and notes it the first time.
 /// Threads: any.
 std::shared_ptr<const Environment> environment();
 

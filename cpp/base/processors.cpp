@@ -52,7 +52,7 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   return value;
 }
 
-/// Of a variable that is set. Throws: InvalidArgument.
+/// Reads the number of a variable that is set. Throws: InvalidArgument.
 std::uint32_t count_in(const char* name, const std::string& text,
                        std::string_view value) {
   const auto count = number_in(value);

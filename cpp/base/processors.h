@@ -6,7 +6,7 @@
 
 namespace gpuos {
 
-/// What a process finds out about the processors that it may use.
+/// The facts about the processors that a process may use.
 struct Surroundings {
   std::uint32_t allowed = 1;     // by its affinity mask
   std::filesystem::path root;    // of the system's files
@@ -15,7 +15,7 @@ struct Surroundings {
   std::string local_world_size;  // LOCAL_WORLD_SIZE, the same
 };
 
-/// Those of this process.
+/// Returns the facts about this process.
 Surroundings surroundings();
 
 struct Processors {
@@ -31,8 +31,8 @@ struct Processors {
 Processors processors_for(std::uint32_t workers,
                           const Surroundings& surroundings);
 
-/// Those that this process may use, for whoever only asks how many threads
-/// make sense: a variable that is no number counts as one that is not set.
+/// Returns the number of processors that this process may use, to choose a
+/// number of threads. A variable that is no number is ignored.
 std::uint32_t usable_processors() noexcept;
 
 }  // namespace gpuos

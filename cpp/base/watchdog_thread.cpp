@@ -26,8 +26,8 @@ WatchdogThread::WatchdogThread(milliseconds limit, Look look)
 WatchdogThread::~WatchdogThread() { stop(); }
 
 void WatchdogThread::notify() noexcept {
-  // As in ControlThread: either the thread sees the flag or we see that it
-  // sleeps.
+  // Either the thread sees the flag, or this one sees that it sleeps.
+  // ControlThread does the same.
   is_notified_.store(true);
   if (!is_asleep_.load()) return;
   const std::lock_guard lock(mutex_);

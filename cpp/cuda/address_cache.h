@@ -25,7 +25,8 @@ class AddressCache {
     pages_[page % kEntries] = page;
     return true;
   }
-  /// The same without asking the driver; false if it would have to be asked.
+  /// Looks without asking the driver. Returns false if the driver must be
+  /// asked.
   bool is_known(std::uint64_t address) const noexcept {
     const std::uint64_t page = address >> kPageBits;
     // Page 0 is what an empty entry holds; no device memory lies there.

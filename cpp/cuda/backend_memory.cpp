@@ -1,4 +1,4 @@
-// What the CUDA backend does with memory.
+// The memory functions of the CUDA backend.
 #include "base/concat.h"
 #include "base/no_memory.h"
 #include "cuda/cuda_backend.h"

@@ -1,4 +1,4 @@
-// What the CUDA backend tells about itself.
+// The statistics of the CUDA backend.
 #include "cuda/cuda_backend.h"
 
 namespace gpuos::cu {

@@ -13,9 +13,9 @@ namespace {
 /// Tasks that a flush collects before it is launched without being asked: a
 /// launch costs 3 us and a task 6 ns, so waiting for more gains little.
 constexpr std::uint32_t kLongFlush = 512;
-/// The same while the device has two flushes to run. Where tasks are long, few
-/// workers are busy at each flush's end, so fewer flushes gain what is waited.
-/// docs/lab/bursts.md has what other lengths gave.
+/// The longest flush while the device has two flushes to run. Where tasks are
+/// long, few workers are busy at the end of each flush. So fewer flushes gain
+/// more than the wait costs. docs/lab/bursts.md has the times of other lengths.
 constexpr std::uint32_t kLongestFlush = 2048;
 /// Tiles of a call that is launched by itself if no flush is open: then only
 /// the first one's descriptor is written.
@@ -74,7 +74,8 @@ bool Bursts::can_queue_now(CUstream stream,
   if (together >= (is_open() ? kLongFlush : kLongCall) ||
       together > ring_.max_batch())
     return false;
-  // Who opens a flush of another's stream asks whether it is captured.
+  // The code that opens a flush of a foreign stream asks whether it is
+  // captured.
   return is_open() ? open_.stream == stream : stream == stream_.get();
 }
 

@@ -78,7 +78,8 @@ class Bursts {
     return open_.since;
   }
 
-  /// What `later` runs from now on comes after what `earlier` was given.
+  /// Orders all work that `later` gets from now on after all that `earlier`
+  /// has.
   void put_in_order(CUstream earlier, CUstream later);
   static bool is_capturing(CUstream stream);
 

@@ -1,4 +1,4 @@
-// What the control thread does for the CUDA backend.
+// The work of the CUDA backend's control thread.
 #include <thread>
 
 #include "base/concat.h"

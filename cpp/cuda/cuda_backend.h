@@ -26,7 +26,7 @@ namespace gpuos::cu {
 
 inline constexpr std::uint32_t kResidentRing = kChainRing;
 inline constexpr std::uint32_t kBurstRing = 1;
-/// Of Traits::shared_words: a thousand texts of programs.
+/// The size of Traits::shared_words, for a thousand texts of programs.
 inline constexpr std::size_t kSharedBytes = std::size_t{1} << 20;
 
 /// Everything that lives on the device.

@@ -31,7 +31,7 @@ class FlushFailures {
     std::exception_ptr why;
     bool is_told;
   };
-  /// Who asks later than this is not told.
+  /// Older failures are forgotten.
   static constexpr std::size_t kRemembered = 4096;
 
   void find(std::uint64_t begin);

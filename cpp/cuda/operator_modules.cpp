@@ -75,7 +75,7 @@ OperatorImage build_image(std::span<const OperatorBuild> builds,
     request.entries.push_back(name);
     image.slots.push_back(build.slot);
   };
-  // What a checked one begins with is meant for no other.
+  // The text that a checked operator begins with is for that one alone.
   for (const OperatorBuild& build : builds) {
     if (build.checked == nullptr) add(build);
   }

@@ -26,7 +26,7 @@ struct OperatorImage {
 OperatorImage build_image(std::span<const OperatorBuild> builds,
                           int compute_capability, const jit::Budget& budget);
 
-/// The same as several, which threads compile.
+/// Builds several images, which threads compile.
 std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
                                         int compute_capability,
                                         const jit::Budget& budget);
@@ -43,7 +43,7 @@ class OperatorModules {
   /// Load the images and begin to write their pointers into the table; all or
   /// nothing.
   void load(std::span<const OperatorImage> images);
-  /// What `stream` runs from now on sees the table as load() leaves it.
+  /// Orders later work of `stream` after the changes of the table by load().
   void put_before(CUstream stream);
   /// Until then, nobody else may use the new slots.
   void wait();

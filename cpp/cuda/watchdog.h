@@ -70,11 +70,11 @@ class Watchdog {
     std::uint32_t count;
     std::uint32_t member;  // 0, but in a chain
     std::string operator_name;
-    // Of the batch; in the first of its entries.
+    // The record that the batch had started, in the first of its entries.
     std::uint32_t seen_started = 0;
     Clock::time_point changed{};
   };
-  /// Those of one batch stand in a row.
+  /// The entries of one batch follow each other.
   using Pending = std::deque<Tasks>;
 
   /// Calls `f` with the position and the name of each task that has begun.

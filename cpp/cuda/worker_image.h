@@ -8,7 +8,7 @@
 
 namespace gpuos::cu {
 
-/// What cuModuleLoadData() takes.
+/// An image for cuModuleLoadData().
 struct LoadableWorker {
   std::string binary;
   std::string kind;  // "embedded", "ptx" or "nvrtc"

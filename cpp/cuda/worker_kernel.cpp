@@ -11,7 +11,7 @@
 namespace gpuos::cu {
 namespace {
 
-// What the worker's own frames may take of the stack that each thread has.
+// The part of each thread's stack that the worker's own frames may take.
 constexpr std::uint32_t kWorkerStackBytes = 256;
 
 std::vector<WorkerImage> candidates(WorkerImage wanted) {

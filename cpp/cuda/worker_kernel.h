@@ -22,7 +22,8 @@ class WorkerKernel {
 
   /// "embedded", "ptx" or "nvrtc".
   const std::string& image_kind() const noexcept { return image_kind_; }
-  /// What an operator may use, read from the loaded kernel.
+  /// Returns the resources that an operator may use, read from the loaded
+  /// kernel.
   const jit::Budget& budget() const noexcept { return budget_; }
   /// Workers of `threads` threads that fit on the device together.
   std::uint32_t max_workers(std::uint32_t threads) const;
@@ -45,7 +46,7 @@ class WorkerKernel {
  private:
   CUfunction find_kernel(const char* name) const;
   void load(const Context& context, WorkerImage wanted);
-  /// What the image says of itself.
+  /// Reads a variable of the image.
   std::uint32_t read_word(const char* name) const;
 
   CUmodule module_ = nullptr;

@@ -9,7 +9,7 @@
 namespace gpuos::cu {
 namespace {
 
-/// As with no driver at all, backend="auto" then takes the host.
+/// Throws an error that has backend="auto" take the host, as without a driver.
 void check_start(CUresult status, const char* call) {
   try {
     check_cuda(status, call);

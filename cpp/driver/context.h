@@ -47,8 +47,8 @@ class CurrentContext {
   bool is_pushed_ = false;
 };
 
-/// The same; and what is called then does not spoil a graph that anybody
-/// captures. A launch into another stream never does.
+/// Makes a context current. Calls in the scope do not invalidate a graph that
+/// another thread captures. A launch into another stream never does.
 class ContextScope {
  public:
   explicit ContextScope(const Context& context);

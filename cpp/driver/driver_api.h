@@ -128,7 +128,7 @@ namespace gpuos::cu {
   X(cuGraphExecDestroy, cuGraphExecDestroy, CUgraphExec executable)            \
   X(cuGraphDestroy, cuGraphDestroy, CUgraph graph)
 
-// The same, null where the driver is too old.
+// These functions are null where the driver is too old.
 #define GPUOS_OPTIONAL_DRIVER_FUNCTIONS(X)                                   \
   X(cuLaunchKernelEx, cuLaunchKernelEx, const CUlaunchConfig* config,        \
     CUfunction function, void** parameters, void** extra)                    \
@@ -164,7 +164,7 @@ struct DriverApi {
 /// Throws: BackendUnavailable if there is no driver or it is too old.
 const DriverApi& driver();
 
-/// The same; null instead of an exception.
+/// Returns the driver, or null where driver() throws.
 const DriverApi* try_driver() noexcept;
 
 /// Where the driver was found; empty without one.

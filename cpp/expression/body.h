@@ -14,9 +14,9 @@
 
 namespace gpuos::expression {
 
-/// What an operator's expression is until it is replaced, and the programs that
-/// calls made of it: one for each combination of dtypes and ranks. With it they
-/// are forgotten.
+/// An operator's expression until it is replaced, and the programs that calls
+/// made of it. There is one for each combination of dtypes and ranks. They are
+/// freed with the expression.
 ///
 /// Threads: any.
 class Body {
@@ -36,7 +36,7 @@ class Body {
       std::span<const TensorView> inputs, const TensorView& out) const;
 
  private:
-  /// Of the output, then of the inputs.
+  /// The dtypes and ranks of the output, then of the inputs.
   using Key = std::array<std::uint16_t, abi::kMaxArgs>;
   struct Known {
     Key key;

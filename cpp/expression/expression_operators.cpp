@@ -52,8 +52,8 @@ void check_places(const OperatorDefinition& definition,
   }
 }
 
-// What can be known without arrays: an elementwise expression for arrays that
-// all have one dtype. Throws: InvalidArgument.
+// Checks without arrays, for an elementwise expression whose arrays all have
+// one dtype. Throws: InvalidArgument.
 void check_dtypes(const Body& body, std::span<const DType> dtypes) {
   if (!body.expression().tree->reduced.empty()) return;
   for (const DType dtype : dtypes) {

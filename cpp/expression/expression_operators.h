@@ -19,12 +19,12 @@ class ExpressionOperators {
   /// A record that is no name's yet. Throws: InvalidArgument.
   static std::shared_ptr<OperatorRecord> record_of(
       const OperatorDefinition& definition);
-  /// The same, for what `replaced` stands for: inputs of the same names keep
+  /// Makes the record that replaces `replaced`. Inputs of the same names keep
   /// their places, whatever the order of first use.
   static std::shared_ptr<OperatorRecord> record_of(
       const OperatorDefinition& definition, const OperatorRecord& replaced);
 
-  /// As Runtime::submit() of an operator that has this body.
+  /// Submits an operator that has this body, as Runtime::submit() does.
   Ticket submit(const OperatorRecord& op, const expression::Body& body,
                 std::span<const TensorView> inputs, const TensorView& out,
                 std::span<const Scalar> params, const Stream& stream,

@@ -22,7 +22,7 @@ Value rounded(Operands x) {
   return is_floating(value.dtype()) ? rint(value) : value;
 }
 
-// Of a function of program_functions.h with so many operands.
+// The table's row for a function of program_functions.h, by its operands.
 #define GPUOS_ONE(name) \
   {#name, 1, 1, [](Operands x) { return gpuos::name(value_of(x)); }}
 #define GPUOS_TWO(name) \

@@ -16,7 +16,7 @@ struct Function {
   std::string_view name;
   std::uint8_t least = 0;  // operands; 0: it is none of elements
   std::uint8_t most = 0;
-  /// Of operands of which at least one is a value.
+  /// Computes it from operands of which at least one is a value.
   Value (*of)(std::span<const Operand>) = nullptr;
   Value (*over)(const Value&, const Axes&, bool keepdims) = nullptr;
 };

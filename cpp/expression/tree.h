@@ -20,7 +20,7 @@ struct Literal {
   double real = 0;  // without the sign
 };
 
-/// What a reduction goes over.
+/// The axes of a reduction.
 struct Reduced {
   Axes axes;
   bool keepdims = false;

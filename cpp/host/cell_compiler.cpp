@@ -15,7 +15,8 @@
 namespace gpuos::host {
 namespace {
 
-// Those that somebody uses; a later session finds what an earlier one read.
+// The preludes in use. A later session finds the one that an earlier one has
+// read.
 std::shared_ptr<Prelude> shared_prelude(const std::string& key,
                                         const std::vector<std::string>& command,
                                         const std::string& text) {

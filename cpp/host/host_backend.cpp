@@ -31,7 +31,7 @@ constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
 constexpr std::uint64_t kPauseTurns = 32;  // before a waiter sleeps
 constexpr int kPausesPerTurn = 8;
 constexpr std::chrono::microseconds kLongPoll{100};
-// Who lets others run and comes back later than this shares the processor.
+// A thread that yields and returns later than this shares the processor.
 constexpr std::chrono::microseconds kCrowded{50};
 constexpr std::size_t kAlignment = 64;
 // Ticks with nothing to look after before the control thread sleeps.
@@ -139,7 +139,7 @@ void HostBackend::look_after_queue() {
 }
 
 std::optional<std::chrono::microseconds> HostBackend::tick() {
-  // Who is put off the processor with the lock stops all that submit.
+  // A thread that loses the processor with the lock stops all that submit.
   if (!chains_.is_empty()) {
     const std::unique_lock lock(submit_mutex_, std::try_to_lock);
     if (lock) chains_.close_old(options_.flush_after);
@@ -153,7 +153,7 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
   // Waking it costs more than to look a few times in vain.
   if (quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
     return std::nullopt;
-  // Those who wait run all that there is: each look takes a processor from them
+  // The threads that wait run all tasks. Each look takes a processor from them
   // for some 20 us.
   pause_ = std::min(2 * pause_, kLongestPause * options_.flush_after);
   return pause_;

@@ -89,7 +89,7 @@ std::vector<std::string> command_for(const HostCompiler& compiler,
   // Not -I: <math.h> must stay the system's.
   command.insert(command.end(), {"-iquote", headers});
   command.insert(command.end(), {"-include", headers + "/host_names.h"});
-  // What it has read.
+  // Has it list the files that it reads.
   command.insert(command.end(), {"-MD", "-MF", folder.file("read")});
   command.insert(command.end(), {folder.file("operator.cpp"), "-o",
                                  folder.file("operator.so")});

@@ -28,7 +28,7 @@ struct HostImage {
 /// Throws: CompileError, naming `entry`.
 HostImage make_host_image(std::string bytes, const std::string& entry);
 
-/// Whose names an opened library's own may stand for.
+/// Whether names of the library may also mean those of other libraries.
 enum class Names : std::uint8_t { Own, Shared };
 
 /// Opens a library of its own; nothing of it has run. `Shared`: libraries that

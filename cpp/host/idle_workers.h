@@ -7,9 +7,9 @@
 
 namespace gpuos::host {
 
-/// Who of the workers will look for tasks soon, and who sleeps. Waking costs
-/// microseconds, so nobody is woken for what an attentive worker will find:
-/// one that polls, or one that runs a short task.
+/// Which workers will look for tasks soon, and which sleep. Waking costs
+/// microseconds. So no worker is woken for a task that an attentive one will
+/// find: one that polls, or one that runs a short task.
 class IdleWorkers {
  public:
   explicit IdleWorkers(std::uint32_t workers) : attentive_(workers) {}

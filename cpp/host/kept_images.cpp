@@ -22,7 +22,8 @@ std::string machine() {
   return ::uname(&names) == 0 ? names.machine : "unknown";
 }
 
-/// What -march=native may look at: the first processor as the system names it.
+/// Returns the system's description of the first processor, which -march=native
+/// may use.
 std::string read_processor() {
   const std::set<std::string> wanted{
       "vendor_id",       "cpu family",       "model",    "model name",

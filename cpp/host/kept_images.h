@@ -8,7 +8,7 @@
 
 namespace gpuos::host {
 
-/// What a compiler wrote, and dependencies_from() of it.
+/// The output of a compiler, and its dependencies_from().
 struct CompiledLibrary {
   std::string bytes;
   std::string dependencies;

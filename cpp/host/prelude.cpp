@@ -42,7 +42,7 @@ void Prelude::wait() const {
 
 std::string Prelude::file() const { return folder_->file("prelude.h"); }
 
-// What fails costs time only.
+// A failure costs time only.
 void Prelude::read() noexcept {
   try {
     const HoldsExit hold{HoldsExit::For::kCompiler};

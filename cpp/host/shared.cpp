@@ -7,7 +7,7 @@
 namespace gpuos::host {
 namespace {
 
-// So few are done by the one who waits for them before another is awake.
+// The thread that waits for so few tasks runs them before another is awake.
 constexpr std::uint64_t kFewTasks = 16;
 constexpr int kSlotBits = 16;
 
@@ -49,7 +49,7 @@ Shared::Shared(std::uint32_t capacity, const Processors& processors,
       counts(new std::atomic<std::uint32_t>[capacity]()),
       published(first_position),
       ticket(first_position) {
-  // As if the lap before had been finished.
+  // Writes the state of a finished lap before the first one.
   std::fill_n(storage.memory().done, capacity, ring.tag_of(first_position) - 1);
 }
 
@@ -63,7 +63,7 @@ bool Shared::publish(std::uint64_t end, bool is_little) {
 }
 
 bool Shared::is_soon_awaited(std::uint64_t end, bool is_little) const noexcept {
-  // What a waiter leaves to workers.
+  // A thread that waits leaves these tasks to workers.
   if (has_traced()) return false;
   // One who is woken could only run in place of the one who submits.
   if (max_polling == 0) return true;

@@ -20,7 +20,7 @@
 
 namespace gpuos::host {
 
-/// What one worker does at this moment, for those who watch it.
+/// The current task of one worker, for the watchdog.
 struct alignas(64) WorkerState {
   void begin_traced(std::uint32_t slot) noexcept;
   void end_traced() noexcept { traced.store(0, std::memory_order_relaxed); }
@@ -45,7 +45,7 @@ struct Shared {
   /// later. Threads: the submit lock.
   bool publish(std::uint64_t end, bool is_little);
   bool has_work() const noexcept;
-  /// Who took the newest tasks: one who waits for them, or a worker.
+  /// Notes whether a thread that waits took the newest tasks, or a worker.
   void note_awaited(bool is) noexcept {
     if (awaited.load(std::memory_order_relaxed) != is)
       awaited.store(is, std::memory_order_relaxed);
@@ -54,8 +54,9 @@ struct Shared {
   bool is_done_ordered(std::uint64_t begin) const noexcept;
   /// Every worker leaves at its next task boundary.
   void stop();
-  /// So many traced tasks are about to be published. In one order with the
-  /// watchdog's flag: who clears the flag afterwards sees them in has_traced().
+  /// Counts traced tasks that will be published next. It is in one order with
+  /// the watchdog's flag: a thread that clears the flag later sees them in
+  /// has_traced().
   void expect_traced(std::uint32_t tasks) noexcept {
     traced_pending.fetch_add(tasks, std::memory_order_seq_cst);
   }

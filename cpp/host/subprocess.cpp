@@ -46,7 +46,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// What posix_spawn() does in the child before the program begins.
+/// The actions of posix_spawn() in the child before the program begins.
 class SpawnSetup {
  public:
   explicit SpawnSetup(const std::string& log) {

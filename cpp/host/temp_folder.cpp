@@ -21,7 +21,8 @@
 namespace gpuos::host {
 namespace {
 
-/// As std::filesystem::temp_directory_path(), which asks the environment.
+/// Returns the folder of std::filesystem::temp_directory_path(), which reads
+/// the environment.
 std::filesystem::path parent_folder() {
   const auto variables = environment();
   for (const char* name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kMaxClaim = 16;  // tasks claimed at a time
 // A short task is over before a sleeping worker could have been woken.
 constexpr std::uint32_t kShortElems = 8192;
-// So many tasks, however short, are worth another worker.
+// This many tasks, however short, are worth another worker.
 constexpr std::uint64_t kManyTasks = 128;
 constexpr int kPausesPerLook = 4;
 constexpr int kLooksBeforeYield = 8;
@@ -129,7 +129,7 @@ class Worker {
       if (begin != batch_begin_) finish_batch();
       batch_begin_ = begin;
       batch_size_ = payload.batch_size;
-      // What is cut into tiles is worth several workers.
+      // A task that is cut into tiles is worth several workers.
       if (claim.left != 0 && payload.parts > 1 && !(payload.flags & abi::kJoin))
         shared_.idle.wake_for(claim.left, shared_.max_polling);
       if (!await_batches(payload, position)) return;
@@ -143,7 +143,7 @@ class Worker {
     finish_batch();
   }
 
-  // What this worker did for one batch is counted at once.
+  // Counts all tasks of one batch that this worker ran, in one step.
   void finish_batch() {
     const std::uint32_t finished = finished_;
     if (finished == 0) return;

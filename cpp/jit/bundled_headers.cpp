@@ -36,7 +36,7 @@ BundledHeaders find_bundled_headers(const Nvrtc& api) {
 BundledHeaders unpack_bundled_headers(const Nvrtc& api) {
   BundledHeaders headers = find_bundled_headers(api);
   if (!headers.is_available || headers.folder.empty()) return headers;
-  // What is included from there becomes code of this process.
+  // Headers of this folder become code of this process.
   const CacheFolder folder = open_folder(headers.folder, FolderUse::ReadWrite);
   headers.is_unpacked = false;
   if (!folder) {

@@ -162,7 +162,8 @@ bool FileLock::try_once(bool& is_hopeless) {
     is_hopeless = errno != EWOULDBLOCK && errno != EINTR;
     return false;
   }
-  // Who held it before has removed it: this one locks nobody out.
+  // Its last holder has removed the file, so this lock excludes no other
+  // process.
   struct stat mine{};
   struct stat named{};
   if (::fstat(file.get(), &mine) != 0 ||

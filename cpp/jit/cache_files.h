@@ -14,8 +14,9 @@ inline constexpr std::string_view kEntrySuffix = ".gpuos";
 inline constexpr std::string_view kLockSuffix = ".lock";
 inline constexpr std::string_view kPartPrefix = ".gpuos-part-";
 
-/// What is in the file; nothing if it is missing, unreadable, no plain file or
-/// not to be trusted. `touch`: its time becomes now, at most once a minute.
+/// Returns the contents of the file. Returns nothing if it is missing,
+/// unreadable, no plain file or not to be trusted. With `touch` its time
+/// becomes now, at most once a minute.
 std::optional<std::string> read_cached(const CacheFolder& folder,
                                        const std::string& name, FolderUse use,
                                        bool touch);

@@ -37,7 +37,8 @@ struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };
 
-// Who writes or holds one has it locked, and gets over its loss.
+// A process that writes or holds such a file has locked it. It can do without
+// the file.
 void remove_leftover(const CacheFolder& folder, const CacheFile& file,
                      CacheRemoval& removal) {
   const FileHandle handle(

@@ -16,7 +16,7 @@ struct CacheFile {
   std::int64_t used_ns = 0;  // since 1970
 };
 
-/// What is in a folder of the cache; files of others are not looked at.
+/// The contents of a folder of the cache. Foreign files are ignored.
 struct CacheListing {
   std::vector<CacheFile> entries;    // the longest unused first
   std::vector<CacheFile> leftovers;  // of writers and lock holders

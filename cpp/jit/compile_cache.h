@@ -36,7 +36,7 @@ class CompileCache {
       try {
         return made->get();
       } catch (const Cancelled&) {  // NOLINT(bugprone-empty-catch)
-        // Whoever made it gave up; we did not.
+        // The thread that compiled it was stopped, and this one was not.
       }
     }
     try {

@@ -10,7 +10,8 @@
 namespace gpuos::jit {
 namespace {
 
-// What NVRTC puts before a line of the source and before its caret.
+// The spaces that NVRTC writes before a line of the source and before its
+// caret.
 constexpr std::size_t kIndent = 2;
 
 std::vector<std::string_view> lines_of(std::string_view text) {

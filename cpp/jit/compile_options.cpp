@@ -97,7 +97,7 @@ std::string_view name_of(FastCompile level) {
   }
 }
 
-// What stands behind the option: "4" of "--maxrregcount=4".
+// Returns the value after the option: "4" of "--maxrregcount=4".
 std::string_view value_of(std::string_view flag, std::string_view option) {
   flag.remove_prefix(option.size());
   if (flag.starts_with('=')) flag.remove_prefix(1);
@@ -162,7 +162,7 @@ void set_field(JitOptions& options, const Taken& taken,
     options.fast_compile = level_of(taken, value);
 }
 
-// What the assembler refuses without the name of a field.
+// Checks levels that the assembler refuses without naming the field.
 void check_levels(const JitOptions& options) {
   const int level = options.optimization;
   if (level != 3 && options.fast_compile != FastCompile::Off)

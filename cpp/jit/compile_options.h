@@ -14,7 +14,7 @@ void check_options(const JitOptions& options);
 /// Throws: InvalidArgument if this NVRTC is too old for one of them.
 void check_options(const JitOptions& options, const Nvrtc& api);
 
-/// The same options as NVRTC takes them, all but the architecture.
+/// Returns the options as NVRTC takes them, without the architecture.
 std::vector<std::string> option_flags(const JitOptions& options);
 
 }  // namespace gpuos::jit

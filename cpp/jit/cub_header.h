@@ -4,9 +4,9 @@
 
 namespace gpuos::jit {
 
-/// What NVRTC reads for <cub/cub.cuh>. CCCL's own includes the algorithms of
-/// the whole device, which are functions of the host and which NVRTC refuses;
-/// these are all others.
+/// NVRTC reads this for <cub/cub.cuh>. CCCL's own header includes the
+/// algorithms of the whole device. Those are functions of the host, and NVRTC
+/// refuses them. This includes all others.
 inline constexpr std::string_view kCubHeader = R"(#pragma once
 #include <cub/block/block_adjacent_difference.cuh>
 #include <cub/block/block_discontinuity.cuh>

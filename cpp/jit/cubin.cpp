@@ -127,7 +127,7 @@ void Cubin::read_sections() {
   const auto table = read<std::uint64_t>(0x28);
   const auto count = read<std::uint16_t>(0x3c);
   const auto names = read<std::uint16_t>(0x3e);
-  // What a section ends with is not read below.
+  // The ends of sections are not read below.
   if (table > bytes_.size() || bytes_.size() - table < 64u * count)
     fail_truncated(bytes_.size());
   std::vector<std::uint32_t> name_at(count);

@@ -31,9 +31,9 @@ HeaderSearch search_cuda_headers(const Nvrtc& api);
 /// Threads: any.
 std::vector<std::string> cuda_include_dirs(const Nvrtc& api);
 
-/// What a source that includes more than the embedded headers is given: those
-/// folders, and texts in place of headers that NVRTC does not take or can do
-/// without. What the user gives of the same name is found first.
+/// Adds folders for a source that includes more than the embedded headers, and
+/// texts in place of headers that NVRTC refuses or does not need. A header of
+/// the user with the same name is found first.
 void add_cuda_headers(const Nvrtc& api, std::vector<std::string>& include_dirs,
                       std::vector<JitHeader>& headers);
 

@@ -55,7 +55,7 @@ class DiskCache {
   const CacheSettings settings_;
   const std::chrono::milliseconds lock_timeout_;
   std::atomic<std::uint64_t> hits_ = 0;
-  // As of the last look, and what this process has written since.
+  // The bytes at the last look, and those that this process has written since.
   std::atomic<std::uint64_t> bytes_seen_ = 0;
   std::atomic<std::uint64_t> bytes_since_ = 0;
   std::atomic<bool> has_looked_ = false;

@@ -121,7 +121,7 @@ class CallTree {
         if (--callee.callers == 0) ready.push_back(call.callee);
       }
     }
-    // What is left calls itself.
+    // A function that remains here calls itself.
     const bool is_bounded =
         followed == called.size() && deepest < Resources::kUnbounded;
     return is_bounded ? static_cast<std::uint32_t>(deepest)
@@ -184,7 +184,7 @@ Resources read_resources(std::string_view cubin, std::string_view function) {
     fail_cubin(concat("no function ", function));
   const CallTree tree(image);
   Resources resources = tree.needs_of(*symbol);
-  // Of a kernel the linker knows more: calls through pointers too.
+  // For a kernel the linker also counts calls through pointers.
   if (const auto bytes = tree.number(kMinStackSize, *symbol))
     resources.stack_bytes = *bytes;
   resources.constant_bytes = constant_bytes(image);

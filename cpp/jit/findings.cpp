@@ -96,7 +96,7 @@ void add_headers(std::vector<Finding>& findings, const Nvrtc& api) {
   const BundledHeaders bundled = find_bundled_headers(api);
   FoundHeader cuda = find_cuda_headers(search.dirs);
   FoundHeader cccl = find_cccl_headers(search.dirs);
-  // As cuda_include_dirs() has it.
+  // The order is that of cuda_include_dirs().
   if (!bundled.is_available || !bundled.problem.empty()) {
     if (cuda.folder.empty()) cuda = find_cuda_headers(search.other_dirs);
     if (cccl.folder.empty()) cccl = find_cccl_headers(search.other_dirs);

@@ -58,7 +58,7 @@ std::string what_it_is(std::string_view bytes) {
                                what_it_is(bytes)));
 }
 
-// What an object offers under one name.
+// The symbols that an object offers under one name.
 struct Offered {
   std::string_view name;
   std::string_view signature;  // empty: it is not said
@@ -141,7 +141,7 @@ std::vector<Offered> offered_by(const PtxText& text) {
 }
 
 std::vector<Offered> offered_by(const Cubin& cubin) {
-  // Of the ELF specification, but for the mark of a kernel.
+  // These are from the ELF specification, except the mark of a kernel.
   constexpr std::uint8_t kLocal = 0;
   constexpr std::uint8_t kFunction = 2;
   constexpr std::uint8_t kKernel = 0x10;

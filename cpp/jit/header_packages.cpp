@@ -29,7 +29,7 @@ constexpr std::array kCooperative{kRuntime, kCccl};
 constexpr std::array kMatrix{kRuntime, kCompiler};
 constexpr std::array kAllHeaders{kRuntime, kCompiler, kCccl};
 
-// Of a whole folder or family of headers.
+// The package of a whole folder or family of headers.
 struct HeaderFamily {
   std::string_view prefix;
   std::span<const Package> packages;
@@ -134,7 +134,7 @@ bool is_standard_c(std::string_view header) {
   return std::ranges::find(kNames, header) != kNames.end();
 }
 
-// What CCCL has under cuda/std/, of which NVRTC has nothing.
+// Returns whether CCCL has the header under cuda/std/. NVRTC has none of them.
 bool is_of_cccl(std::string_view header) {
   constexpr std::array<std::string_view, 30> kNames{
       "algorithm",  "array",           "atomic",   "barrier",

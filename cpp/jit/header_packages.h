@@ -10,18 +10,18 @@ namespace gpuos::jit {
 /// NVRTC's, which the packages are to fit.
 std::string package_hint(std::string_view header, int cuda_major);
 
-/// What there is instead of a header of C; empty for others.
+/// Returns what to use instead of a header of C. It is empty for other headers.
 std::string standard_c_hint(std::string_view header);
 
-/// What to include instead of a header of the standard library; empty for
-/// others.
+/// Returns what to include instead of a header of the standard library. It is
+/// empty for other headers.
 std::string standard_hint(std::string_view header);
 
 /// pip install with the packages of CUDA's own headers, or of CCCL's.
 std::string install_cuda_headers(int cuda_major);
 std::string install_cccl_headers(int cuda_major);
 
-/// Of both.
+/// Returns the command that installs both.
 std::string install_all_headers(int cuda_major);
 
 /// Commands for the packages of NVRTC and nvJitLink.
@@ -33,7 +33,7 @@ inline constexpr std::string_view kNewerCompiler =
     "pip install -U nvidia-cuda-nvrtc nvidia-nvjitlink";
 /// Returns the one for this version of CUDA.
 std::string_view install_compiler(int cuda_major);
-/// The same for a broken NVRTC of this version.
+/// Returns the command that repairs an NVRTC of this version.
 std::string reinstall_nvrtc(int major, int minor);
 
 }  // namespace gpuos::jit

@@ -7,7 +7,7 @@
 
 namespace gpuos::jit {
 
-/// What a function needs from the kernel that calls it, its callees included.
+/// The resources that a function, with its callees, needs from its kernel.
 struct Resources {
   /// A stack that recursion or calls through pointers leave without a bound.
   static constexpr std::uint32_t kUnbounded = 0xffffffffu;
@@ -20,14 +20,15 @@ struct Resources {
   bool uses_shared = false;          // static or dynamic
 };
 
-/// What the loaded worker kernel grants an operator.
+/// The resources that the loaded worker kernel leaves to an operator.
 struct Budget {
   std::uint32_t registers = 0;
   std::uint32_t stack_bytes = 0;
 };
 
-/// What the worker kernel is compiled for, here and in
-/// cmake/GpuosWorker.cmake: what four workers of 256 threads leave each thread.
+/// The registers for which the worker kernel is compiled, here and in
+/// cmake/GpuosWorker.cmake. Four workers of 256 threads leave as many to each
+/// thread.
 inline constexpr std::uint32_t kWorkerRegisters = 64;
 
 /// A name as the source says it, and the symbol in the image.

@@ -4,7 +4,7 @@
 
 namespace gpuos::jit {
 
-// What files of device code begin with.
+// Files of device code begin with these.
 inline constexpr std::string_view kElf =
     "\x7f"
     "ELF";

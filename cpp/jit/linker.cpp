@@ -79,7 +79,8 @@ class Link {
         text);
   }
 
-  // What nvJitLink says of objects of newer compilers; empty for other errors.
+  // Returns the message for objects of newer compilers. It is empty for other
+  // errors.
   std::string too_new(const std::string& text) const {
     const std::string ours =
         concat(" that nvJitLink ", api_.major, ".", api_.minor, " reads, got ");

@@ -43,7 +43,7 @@ class Scanner {
   }
 
  private:
-  // What a comment or a literal begins with.
+  // Returns whether a comment or a literal may begin with `c`.
   static bool begins(char c) { return c == '/' || c == '"' || c == '\''; }
 
   bool sees(char first, char second) const {

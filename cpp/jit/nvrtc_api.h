@@ -35,7 +35,7 @@ enum nvrtcResult : int {
   X(nvrtcGetProgramLogSize, nvrtcProgram program, std::size_t* bytes) \
   X(nvrtcGetProgramLog, nvrtcProgram program, char* log)
 
-/// As NVRTC's header has it.
+/// The structure of NVRTC's header.
 struct nvrtcBundledHeadersInfo {
   int available;
   std::size_t compressed_bytes;

@@ -71,7 +71,7 @@ struct HeaderPointers {
     }
   }
 
-  // But for those that a folder has: NVRTC would not look there.
+  // Leaves out headers that a folder has, because NVRTC would not look there.
   void add_standard(std::span<const std::string> include_dirs) {
     for (const StandardHeader& header : standard_headers()) {
       const bool is_file =

@@ -35,7 +35,7 @@ class NvrtcProgram {
   std::string cubin() const;
   /// Throws: BackendUnavailable if NVRTC has none.
   std::string ltoir() const;
-  /// Of a name expression. Throws: CompileError.
+  /// Returns the symbol of a name expression. Throws: CompileError.
   std::string lowered_name(const std::string& name) const;
 
  private:

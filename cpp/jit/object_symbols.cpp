@@ -8,7 +8,7 @@
 namespace gpuos::jit {
 namespace {
 
-// Of the ELF specification, and the one that CUDA gives variables.
+// These are from the ELF specification, and one is CUDA's for variables.
 constexpr std::uint8_t kGlobal = 1;
 constexpr std::uint8_t kFunction = 2;
 

@@ -17,8 +17,8 @@ struct ObjectSymbol {
   bool is_function = false;
 };
 
-/// What a relocatable CUBIN offers to others and wants from them. Weak symbols,
-/// such as of template instances, are left out.
+/// The symbols that a relocatable CUBIN defines for others and needs from them.
+/// Weak symbols, such as those of template instances, are left out.
 struct ObjectSymbols {
   std::vector<ObjectSymbol> defined;
   std::vector<std::string> undefined;
@@ -33,7 +33,7 @@ ObjectSymbols object_symbols(std::string_view cubin);
 std::optional<std::size_t> value_offset(std::string_view cubin,
                                         std::string_view variable);
 
-/// What the pointer `symbol` of an image is to hold.
+/// The address that the pointer `symbol` of an image gets.
 struct SymbolAddress {
   std::string symbol;
   std::uint64_t address = 0;

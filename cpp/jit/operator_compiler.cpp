@@ -72,7 +72,7 @@ std::string bytes_text(std::uint32_t bytes) {
              : concat(bytes, " bytes of stack");
 }
 
-// What is wrong with `needs`; empty if it fits.
+// Returns why `needs` does not fit, or nothing if it fits.
 std::string misfit(const Resources& needs, const Budget& budget) {
   if (needs.registers > budget.registers)
     return concat("needs ", needs.registers, " registers, the worker has ",
@@ -125,7 +125,7 @@ std::string name_of(const CompileRequest& request, const std::string& entry) {
   return entry == stem ? entry : concat(stem, " (", entry, ")");
 }
 
-// What is compiled already stays as it is; PTX is compiled here, to fit.
+// Compiled code stays as it is. PTX is compiled here, so that it fits.
 std::string given_hint(const CompileRequest& request, const Resources& all) {
   const bool has_cubin =
       std::ranges::any_of(request.objects, [](const Object& object) {
@@ -208,7 +208,7 @@ std::string callable(const Nvrtc& api, const Object& given,
   return link_time_optimized(api, objects, target).binary;
 }
 
-// What the operators are compiled to, LTO-IR among their objects included.
+// Returns the code of the operators, with the LTO-IR among their objects.
 Object compile_source(const Nvrtc& api, const CompileRequest& request,
                       const Target& target) {
   Unit unit{.source = request.source,

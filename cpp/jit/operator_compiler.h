@@ -43,7 +43,7 @@ void prepare_compiler(int compute_capability);
 /// Throws: like compile_operators().
 std::string compile_worker(int compute_capability);
 
-/// Of this process, for tests and statistics.
+/// The counters of this process, for tests and statistics.
 struct CompilerStats {
   std::uint64_t compiled = 0;   // operator requests that were compiled
   std::uint64_t cached = 0;     // operator requests answered from memory

@@ -9,8 +9,9 @@ namespace gpuos::jit {
 /// A function or kernel of a PTX text.
 struct PtxFunction {
   std::string name;
-  /// As linkers compare it: the result, then the parameters. "v" is nothing,
-  /// "i" 4 bytes or less, "l" 8, "b16" a structure of 16; "?" is others.
+  /// The signature as linkers compare it: the result, then the parameters. "v"
+  /// is nothing, "i" 4 bytes or less, "l" 8, "b16" a structure of 16, and "?"
+  /// any other.
   std::string signature;
   bool is_kernel = false;
   bool is_defined = false;  // it has a body
@@ -22,7 +23,7 @@ struct PtxText {
   std::vector<PtxFunction> functions;
 };
 
-/// What a text says; a text that is no PTX says nothing.
+/// Reads a text. A text that is no PTX gives an empty result.
 PtxText read_ptx(std::string_view text);
 
 }  // namespace gpuos::jit

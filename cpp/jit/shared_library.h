@@ -13,7 +13,7 @@ struct SharedLibrary {
   std::string file;  // describe_file(path) when it was opened
 };
 
-/// What a search came across.
+/// The results of a search.
 struct LibrarySearch {
   std::vector<std::string> candidates;  // for dlopen(), best first
   std::vector<std::string> places;      // looked at, for messages

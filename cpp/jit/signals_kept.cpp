@@ -18,7 +18,7 @@ using Handler = void (*)(int);
 /// A signal that is ignored already is left alone by those who ask first.
 Handler leave_signal(int /*number*/, Handler /*wanted*/) { return SIG_IGN; }
 
-/// What the loader knows about a library: where its calls of others go.
+/// The loader's table of a library: the addresses of its calls of others.
 struct Calls {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;

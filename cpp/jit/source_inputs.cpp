@@ -45,8 +45,8 @@ std::optional<std::string> quoted_name(std::string_view& text) {
   return name;
 }
 
-// What a condition asks for, by __has_include or by a macro that means it:
-// each (<name>) and ("name").
+// Adds the headers that a condition asks for, by __has_include or by a macro
+// for it: each (<name>) and ("name").
 void add_asked(std::string_view condition, Names& names) {
   for (auto at = condition.find('('); at != condition.npos;
        at = condition.find('(')) {

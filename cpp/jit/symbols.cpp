@@ -82,7 +82,7 @@ std::string demangled(const std::string& symbol) {
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
       &std::free);
-  // Of a plain name it would make a type: "f" is "float".
+  // It takes a plain name for a type: "f" is "float".
   if (status != 0 || !symbol.starts_with("_Z")) return symbol;
   return text.get();
 }
@@ -94,7 +94,7 @@ std::string with_demangled_names(std::string text) {
         std::min(text.find_first_not_of(kWord, at), text.size());
     const std::string name = demangled(text.substr(at, end - at));
     text.replace(at, end - at, name);
-    // What stays mangled is not looked at again.
+    // A name that stays mangled is skipped.
     at += name.size();
   }
   return text;

@@ -10,8 +10,8 @@
 
 namespace gpuos::jit {
 
-/// What C++ calls a symbol: "k(float*, int)"; the symbol itself if it is no
-/// C++ name.
+/// Returns the C++ name of a symbol: "k(float*, int)". Returns the symbol
+/// itself if it is no C++ name.
 std::string demangled(const std::string& symbol);
 
 /// `text` with what C++ calls each symbol in it.

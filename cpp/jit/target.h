@@ -10,7 +10,7 @@ namespace gpuos::jit {
 /// fences name (docs/toolkits.md): none older runs a worker.
 inline constexpr int kOldestDevice = 70;
 
-/// What NVRTC is asked for, for one device.
+/// The request to NVRTC for one device.
 struct Target {
   std::string arch;  // "sm_90", or "compute_90" for PTX
   bool is_ptx = false;

@@ -14,8 +14,8 @@
 namespace gpuos::jit {
 namespace {
 
-// Of all of them: which ones a source includes is not known before it is
-// compiled, and they change together, with gpuos.
+// Returns the digest of all headers. Those that a source includes are not known
+// before it is compiled, and all change together, with gpuos.
 const std::string& headers_digest() {
   static const auto* const digest = new std::string([] {
     CacheKey texts;

@@ -25,7 +25,7 @@ struct Unit {
   std::vector<std::string> name_expressions{};
   /// To be linked with others; else whole.
   bool relocatable = true;
-  /// As LTO-IR, to be optimised together with others.
+  /// Whether to make LTO-IR, which is optimised together with others.
   bool as_lto = false;
   /// Gives up when it says so.
   std::stop_token stop{};
@@ -39,7 +39,7 @@ struct WantedFunction {
   std::string signature;    // "iii", see PtxFunction
 };
 
-/// What NVRTC made of a unit, or somebody else of something else.
+/// Compiled code, from NVRTC or from the user.
 struct Object {
   std::string name{};
   std::string binary{};

@@ -11,11 +11,11 @@
 
 namespace gpuos::cu {
 
-/// What a kernel takes, as far as it is known.
+/// The parameters of a kernel, as far as they are known.
 struct ParameterList {
   /// Units: bytes; empty optional: the driver cannot tell.
   std::optional<std::vector<std::size_t>> bytes;
-  /// As C++ spells them; empty optional: an extern "C" kernel.
+  /// The types in C++. An extern "C" kernel has none.
   std::optional<std::vector<std::string>> types;
 };
 

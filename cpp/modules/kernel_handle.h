@@ -7,7 +7,7 @@ namespace gpuos::cu {
 
 class LoadedKernel;
 
-/// What a Kernel holds: it may stand for another kernel at each launch.
+/// A Kernel's implementation, which may launch another kernel each time.
 ///
 /// Threads: any.
 class KernelHandle {
@@ -17,7 +17,7 @@ class KernelHandle {
   KernelHandle(const KernelHandle&) = delete;
   KernelHandle& operator=(const KernelHandle&) = delete;
 
-  /// As it was asked for.
+  /// Returns the name by which it was asked for.
   virtual const std::string& name() const noexcept = 0;
   /// The kernel that is launched now.
   /// Throws: what keeps it from being there.

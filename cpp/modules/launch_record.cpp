@@ -6,7 +6,7 @@
 namespace gpuos::cu {
 namespace {
 
-// So many streams are remembered before those are forgotten that are done.
+// Above this many streams, those that are done are forgotten.
 constexpr std::size_t kManyStreams = 64;
 
 // By either of its handles it is the same stream, which no graph captures.

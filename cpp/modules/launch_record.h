@@ -10,8 +10,8 @@
 
 namespace gpuos::cu {
 
-/// What is known of a module's launches when it is to be unloaded: whether
-/// they have ended, and whether a graph has one.
+/// The launches of a module, for when it is unloaded: whether they have ended,
+/// and whether a graph has one.
 ///
 /// Threads: any; the module's context is current where a member says so.
 class LaunchRecord {
@@ -34,7 +34,7 @@ class LaunchRecord {
   bool have_ended() noexcept;
 
  private:
-  // Of the thread only where each has a stream by the same handle.
+  // It has the thread only where each thread has a stream by the same handle.
   using Place = std::pair<CUstream, std::thread::id>;
 
   bool has_legacy_ended() noexcept;

@@ -11,7 +11,7 @@
 namespace gpuos::cu {
 namespace {
 
-// What every device grants without being asked.
+// The bytes that every device grants without being asked.
 constexpr std::uint32_t kFreeShared = 48 * 1024;
 // A kernel takes at most 32,764 bytes (CUDA C++ Programming Guide).
 constexpr std::size_t kMostParameters = 32'764;

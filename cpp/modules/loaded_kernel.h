@@ -48,7 +48,7 @@ class LoadedKernel final : public KernelHandle,
   mutable std::atomic<std::uint32_t> allowed_shared_;
 };
 
-/// Of an unnamed one that of the legacy default stream.
+/// Returns the handle of a stream. An unnamed one is the legacy default stream.
 CUstream handle_of(const gpuos::Stream& stream);
 
 }  // namespace gpuos::cu

@@ -56,7 +56,7 @@ class LoadedModule {
   static std::shared_ptr<LoadedModule> load(
       int ordinal, std::string name, std::shared_ptr<const std::string> image,
       Keeps keeps = {});
-  /// What load() makes of a module that the driver has.
+  /// Wraps a module that the driver has loaded.
   LoadedModule(const Context& context, CUmodule module, std::string name,
                std::size_t bytes, Keeps keeps);
   ~LoadedModule();

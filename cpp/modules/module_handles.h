@@ -30,7 +30,8 @@ class ModuleHandles {
  private:
   class Handle;
 
-  // Of launches too, and so of the handles; made for the first one.
+  // Launches use it too, and so it belongs to the handles. It is made for the
+  // first one.
   std::shared_ptr<QuickMutex> mutex_;
   std::vector<std::weak_ptr<Handle>> handles_;
   std::size_t prunes_at_ = 16;

@@ -32,7 +32,7 @@ bool is_misfit(int code) {
       driver_version % 1000 / 10, ".*"));
 }
 
-// The same of an image that was given.
+// Explains a misfit of an image that was given.
 [[noreturn]] void explain_given_misfit(const CudaError& error,
                                        const std::string& name, int device,
                                        const std::string& arch) {
@@ -58,7 +58,7 @@ const std::shared_ptr<LoadedModule>& ModuleVersion::load() {
     if (is_given_) explain_given_misfit(error, module_name(), device_, arch);
     explain_misfit(error, module_name(), device_, arch);
   }
-  // Who replaces a module does it again.
+  // A module that was replaced will be replaced again.
   if (number_ > 1) loaded_->launches().follow();
   return loaded_.shared();
 }

@@ -109,7 +109,7 @@ void Parking::unload_dropped(int ordinal) noexcept {
     std::ranges::move(others, std::back_inserter(mine));
     dropped_.erase(others.begin(), others.end());
   }
-  // What goes takes along what it keeps, which is dropped in turn.
+  // An unloaded module drops the objects that it keeps.
   std::erase_if(mine, unload);
   const std::lock_guard lock(mutex_);
   std::ranges::move(mine, std::back_inserter(dropped_));

@@ -30,7 +30,7 @@ struct DroppedModule {
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   std::unique_ptr<LaunchRecord> launches{};
-  /// What its code uses; released once it is unloaded.
+  /// Objects that its code uses. They are released when it is unloaded.
   std::vector<std::shared_ptr<const void>> keeps{};
 };
 
@@ -62,7 +62,7 @@ class Parking {
   /// has one of them. Without a runtime: now, or at the next load or drop.
   void drop(DroppedModule module) noexcept;
   std::size_t dropped_count(int ordinal) const noexcept;
-  /// Those whose launches have ended. No worker may stay.
+  /// Unloads modules whose launches have ended. No worker may stay.
   void unload_dropped(int ordinal) noexcept;
 
  private:

@@ -39,8 +39,8 @@ std::size_t end_of_literal(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-/// The same text, of the same length, without comments and literals. A line of
-/// the preprocessor becomes a `;`, because a statement ends there.
+/// Returns the text, in the same length, without comments and literals. A line
+/// of the preprocessor becomes a `;`, because a statement ends there.
 std::string code_of(const std::string& source) {
   std::string code = source;
   bool is_line_begin = true;

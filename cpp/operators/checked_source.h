@@ -8,13 +8,13 @@
 
 namespace gpuos {
 
-/// What a checked operator is compiled from. A prelude has its arguments'
-/// table; in its text `float* x = task.pointer<float>(0)` is
-/// `auto x = task.pointer<float>(0)`, or the plain pointer would be all that is
-/// left. Lines stay where they are.
+/// Returns the source of a checked operator. A prelude has the table of its
+/// arguments. In its text `float* x = task.pointer<float>(0)` becomes `auto x =
+/// task.pointer<float>(0)`, because a plain pointer is not checked. Lines keep
+/// their numbers.
 CheckedSource checked_source(const OperatorDefinition& definition);
 
-/// What the messages about it name: its buffers as the source calls them.
+/// Returns the names for messages: its buffers as the source calls them.
 std::shared_ptr<const CheckedOperator> checked_operator(
     const OperatorDefinition& definition);
 

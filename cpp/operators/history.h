@@ -16,15 +16,16 @@ namespace gpuos {
 
 using Slots = std::vector<std::uint32_t>;
 
-/// What a version of an operator runs. A version that takes it back has the
-/// same one.
+/// The code of a version of an operator. A version that rolls back to it shares
+/// it.
 struct OperatorCode {
   OperatorCode() { slots.fill(OperatorRecord::kNoSlot); }
 
   std::array<std::int32_t, kDTypeCount> slots;
   std::shared_ptr<const expression::Body> body;
   std::shared_ptr<const CheckedOperator> checked;
-  // What has the parameters of the version; null: what the name is itself.
+  // The record with the parameters of the version. Null stands for the name's
+  // own.
   std::shared_ptr<OperatorRecord> variant;
   std::vector<Parameter> params;
   std::string expression;

@@ -121,7 +121,7 @@ ObjectSource of_elements(const OperatorDefinition& definition,
     buffers += concat(", task.pointer<const ", stored, ">(", i + 1, ")");
   }
   writer.add_scalars(1 + inputs);
-  // Of a bool only the low byte is said to be there.
+  // Only the low byte of a bool is defined.
   const std::string result =
       dtype == DType::Bool
           ? concat("(", writer.called(symbol), " & 0xff) != 0")

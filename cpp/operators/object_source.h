@@ -6,12 +6,12 @@
 
 namespace gpuos {
 
-/// What makes an operator of a function that another compiler compiled.
+/// The source that makes an operator of a function from another compiler.
 struct ObjectSource {
-  /// As C has it: "float f(float, float)".
+  /// The declaration in C: "float f(float, float)".
   std::string declaration;
-  /// The same as linkers compare it: the result, then the parameters; 'v' is
-  /// nothing, 'i' 4 bytes or less, 'l' 8 bytes.
+  /// The signature as linkers compare it: the result, then the parameters. 'v'
+  /// is nothing, 'i' 4 bytes or less, 'l' 8 bytes.
   std::string signature;
   /// GPUOS_OPERATOR(name) { ... } that calls it.
   std::string source;

@@ -101,7 +101,7 @@ bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
 
 void OperatorRecord::end_alias() {
   const std::lock_guard lock(history_mutex);
-  // What a call is checked against before it learns that there is no operator.
+  // A call is checked against this before it learns that the operator is gone.
   const OperatorRecord& last = resolved();
   inputs = last.inputs;
   input_names = last.input_names;
@@ -135,7 +135,7 @@ const std::vector<Parameter>& Operator::params() const {
 
 Operator Operator::pinned() const {
   OperatorRecord& now = checked(record_, "Operator").resolved();
-  // Whoever holds it holds the name, and that holds its variants.
+  // The pointer holds the name, and the name holds its variants.
   return Operator(std::shared_ptr<OperatorRecord>(record_, &now));
 }
 

@@ -64,8 +64,8 @@ void check_scalars(const OperatorRecord& record,
           name_of(dtype), ", as its buffers are, got ", name_of(param.dtype)));
 }
 
-/// What define() takes to make the same again; null: nobody else has a
-/// session's code.
+/// Returns the argument with which define() makes it again. It is null for a
+/// session's code, which no other process has.
 std::shared_ptr<const OperatorDefinition> definition_of(
     const OperatorRegistry::Draft& draft) {
   const OperatorDefinition& from = draft.definition;
@@ -138,8 +138,8 @@ void OperatorRegistry::add_builtins() {
   }
 }
 
-// Who reads a body that is published at this moment needs the submit lock to
-// queue its task, so all of them are there before it can read another one.
+// A thread that reads a body now needs the submit lock to queue its task. So
+// all bodies are there before it can read another one.
 template <typename Change>
 void OperatorRegistry::exclusively(Change change) {
   exclusively_([&] {
@@ -319,7 +319,7 @@ OperatorRegistry::Record OperatorRegistry::variant_of(
   const auto has_those = [&](const OperatorRecord& record) {
     return takes_the_same(record, next);
   };
-  // What has default values is pinned to them, which a name is not.
+  // An operator with default values is pinned to them, and a name is not.
   if (!has_defaults(next.params) && has_those(*name)) return nullptr;
   const auto known = std::ranges::find_if(
       name->variants, [&](const Record& record) { return has_those(*record); });
@@ -341,10 +341,10 @@ OperatorRegistry::Record OperatorRegistry::variant_of(
 void OperatorRegistry::become(OperatorRecord& name, const OperatorCode& code) {
   OperatorRecord& before = name.resolved();
   OperatorRecord& record = code.variant == nullptr ? name : *code.variant;
-  // Whoever finds the slot finds these.
+  // A thread that finds the slot finds these.
   if (code.checked != nullptr) record.set_checked(code.checked);
   if (code.body == nullptr && !code.is_builtin) record.is_traced.store(true);
-  // Whoever finds no slot finds the body.
+  // A thread that finds no slot finds the body.
   if (code.body != nullptr) record.set_body(code.body);
   for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype)
     record.slots[dtype].store(code.slots[dtype]);

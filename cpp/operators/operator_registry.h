@@ -33,7 +33,7 @@ class OperatorRegistry {
 
   using Record = std::shared_ptr<OperatorRecord>;
 
-  /// What a definition is to become.
+  /// An operator that is being made of a definition.
   struct Draft {
     const OperatorDefinition& definition;
     Record record;               // with a body: nothing is to be loaded
@@ -51,8 +51,8 @@ class OperatorRegistry {
   void apply(std::vector<Draft>& drafts);
   /// Throws: InvalidArgument for an alias and what is undefined.
   static void check_replaceable(const OperatorRecord& record, const char* what);
-  /// What an earlier version ran runs again, under a new number, which is
-  /// returned. `to` 0: the one before. Throws: InvalidArgument.
+  /// Makes the code of an earlier version current again and returns its new
+  /// number. `to` 0 is the version before. Throws: InvalidArgument.
   std::uint64_t rollback(const Record& record, std::uint64_t to,
                          std::uint64_t expected);
   /// A built-in operator is itself again. Throws: InvalidArgument.
@@ -98,7 +98,8 @@ class OperatorRegistry {
   Slots publish(Draft& draft);
   static void clear(OperatorRecord& record);
   static void become(OperatorRecord& name, const OperatorCode& code);
-  /// What `name` is while it has the parameters of `next`; null: itself.
+  /// Returns the variant of `name` with the parameters of `next`. Null stands
+  /// for `name` itself.
   static Record variant_of(const Record& name, const OperatorRecord& next);
   /// Slots of versions that are too many, of `record` and then of others;
   /// `before`: how many old ones it had.

@@ -25,13 +25,13 @@ class SlotTable {
   SlotTable(Backend& backend, std::function<Marks()> heads,
             std::function<bool(const Marks&)> wait_past);
 
-  /// So many free ones, once what was dropped is unloaded. Empty: there are
-  /// fewer. Waits until the deadline of `wait_past`.
+  /// Takes free slots, after dropped operators are unloaded. It is empty if
+  /// there are fewer. Waits until the deadline of `wait_past`.
   Slots take(std::size_t count);
   std::size_t free() const;
   /// Loaded code that no later task can use.
   void drop(Slots slots);
-  /// What was taken and not used.
+  /// Returns slots that were taken and not used.
   void give_back(const Slots& slots);
   /// Unload what was dropped and is not used by a pending task any more.
   void collect() noexcept;

@@ -57,7 +57,7 @@ struct Place {
   bool is_alone = false;  // they are launched at once, and nothing with them
 };
 
-/// What has to happen before a task that meets earlier batches may be queued.
+/// The wait before a task that depends on earlier batches may be queued.
 struct Order {
   /// The caller must wait for this one first, without the submit lock.
   std::optional<BatchRef> wait_on_host;
@@ -66,12 +66,12 @@ struct Order {
   std::size_t count = 0;
 };
 
-/// What a backend is and has: the same from its beginning to its end.
+/// The properties of a backend, which never change.
 struct Traits {
   std::string_view name;         // "host" or "cuda"
   std::span<Ring* const> rings;  // a Route's and a Ticket's `ring` is an index
-  /// Of kChainRing, those that take members. Waits, flushes and what comes
-  /// after them close them, and the backend when they are old.
+  /// The chains of kChainRing that take members. Waits, flushes and tasks that
+  /// come after them close them, and the backend closes old ones.
   OpenChains* chains = nullptr;
   ChainBlocks* chain_blocks = nullptr;
   program::Workers workers;          // who shares a program's task
@@ -100,7 +100,8 @@ struct OperatorBuild {
   std::uint32_t slot;
   bool is_draft = false;   // soon rather than well
   bool is_awaited = true;  // else the compiler leaves processors to others
-  // What a checked one is compiled from instead of the definition's source.
+  // A checked operator is compiled from this instead of the definition's
+  // source.
   const CheckedSource* checked = nullptr;
 
   std::string_view prelude() const noexcept {

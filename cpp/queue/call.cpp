@@ -94,7 +94,7 @@ inline void check_input(const OperatorRecord& op, std::size_t index,
   }
 }
 
-/// Those that are not given have their default values.
+/// Gives parameters that the call lacks their default values.
 [[gnu::cold, gnu::noinline]] void add_fewer_params(
     Call& call, std::span<const Scalar> params) {
   const OperatorRecord& op = *call.op;
@@ -140,7 +140,7 @@ struct Alike {
   }
   void add(std::uint32_t index, std::uint64_t address) const {
     call.args[index] = address;
-    // What is written is known already.
+    // The output is known already.
     if (address == out) return;
     check_address(*call.op, index, address, elem_bytes);
     // Nearer to each other than they are long, on either side.

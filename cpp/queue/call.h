@@ -70,8 +70,8 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
                 std::uint64_t elems, std::span<const std::uint64_t> addresses,
                 std::span<const Scalar> params);
 
-/// The same for many tasks. `count` is that of the largest task, and each
-/// access spans all tasks.
+/// A call of many tasks. `count` is that of the largest task, and each access
+/// spans all tasks.
 struct ManyCall : Call {
   /// Where an argument differs by task; null: `args` has it.
   std::array<const Column*, abi::kMaxArgs> columns{};

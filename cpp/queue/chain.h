@@ -17,7 +17,7 @@ inline abi::Payload make_chain(abi::Member* block) noexcept {
   return chain;
 }
 
-/// Of one chain.
+/// The most blocks of one chain.
 inline constexpr std::uint32_t kMostChainBlocks = 16;
 
 /// Blocks that so many records lie in.
@@ -66,7 +66,7 @@ inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
   member.count = count;
   // Behind its head, and on into the records that follow.
   char* to = reinterpret_cast<char*>(&member) + offsetof(abi::Member, args);
-  // As many as most have, without a call.
+  // Copies as many as most tasks have, without a call.
   constexpr std::size_t kFew = abi::kInlineArgs * sizeof(u64);
   std::memcpy(to, args, kFew);
   if (arg_count > abi::kInlineArgs)
@@ -75,7 +75,7 @@ inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
   return record + length;
 }
 
-/// The same behind the members that `chain` has.
+/// Adds a member after those that `chain` has.
 inline void add_member(abi::Payload& chain, u32 slot, u32 count,
                        const void* args, std::uint32_t arg_count) noexcept {
   auto* block = reinterpret_cast<abi::Member*>(chain.args[abi::kChainBlock]);

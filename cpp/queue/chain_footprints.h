@@ -9,9 +9,9 @@
 
 namespace gpuos {
 
-/// What the members of a few chains touch. A task that touches nothing else
-/// joins them without a search: a task outside that meets one of these ranges
-/// would have ended the chain.
+/// The memory that the members of a few chains access. A task that accesses
+/// nothing else joins them without a search. A task outside of the chain that
+/// accesses one of these ranges would have ended the chain.
 ///
 /// Threads: the submit lock.
 class ChainFootprints {
@@ -22,8 +22,8 @@ class ChainFootprints {
     std::uint32_t count = 0;
     std::uint64_t seen = 0;  // bit_of() of what it touched
     std::array<Access, 8> touched{};
-    // Of a chain with whole operators: what its newest member touches, nothing
-    // if that is too much.
+    // For a chain with whole operators this is the memory of its newest member,
+    // or nothing if that is too much.
     bool is_traced = false;
     std::uint32_t newest_count = 0;
     std::array<Access, 8> newest{};
@@ -55,9 +55,9 @@ class ChainFootprints {
     }
   };
 
-  /// That of the chain which a task of this ring and stream would join; null:
-  /// none is known, or it has whole operators. Its chain may be closed by now:
-  /// then forget() it.
+  /// Returns the footprint of the chain that a task of this ring and stream
+  /// would join. It is null if none is known, or if the chain has whole
+  /// operators. If the chain is closed, the caller must forget() it.
   Footprint* find(std::uint32_t ring, const void* stream,
                   std::span<const Access> accesses) noexcept {
     const auto is_theirs = [&](const Footprint& footprint) {
@@ -82,7 +82,7 @@ class ChainFootprints {
     footprint.is_traced = false;
   }
 
-  /// That of the chain at `position`, if it is known.
+  /// Returns the footprint of the chain at `position`, if it is known.
   Footprint* known(const BatchRef& batch, std::uint64_t position) noexcept {
     for (std::size_t i = 0; i < footprints_.size(); ++i) {
       const std::size_t at = (newest_ + i) % footprints_.size();

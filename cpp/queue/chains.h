@@ -16,7 +16,7 @@ namespace gpuos {
 /// Threads: the submit lock.
 class Chains {
  public:
-  /// What became of a task that might follow another one in its worker.
+  /// The result for a task that might follow another one in its worker.
   enum class Followed : std::uint8_t {
     Yes,     // it is a member of a chain
     No,      // it cannot be one
@@ -43,9 +43,9 @@ class Chains {
   /// member: it stands at `place` then.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
                   Submission& submission, Place& place, BatchRef& blocker);
-  /// The same for one that may and touches only what members of one chain do.
-  /// False: it touches something else, the chain is closed, or a whole operator
-  /// is to be looked after.
+  /// Adds a task that accesses only memory of one chain's members. Returns
+  /// false if it accesses other memory, if the chain is closed, or if a whole
+  /// operator needs care.
   bool follow_footprint(const Call& call, const Route& route, Ticket& ticket);
 
  private:

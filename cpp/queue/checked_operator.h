@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-/// What the messages about a checked operator name.
+/// The names in messages about a checked operator.
 struct CheckedOperator {
   std::string name;
   DType dtype = DType::Float32;    // of its buffers

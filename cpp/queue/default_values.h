@@ -10,7 +10,7 @@
 namespace gpuos {
 
 inline bool has_defaults(std::span<const Parameter> params) noexcept {
-  // Those that have one come last.
+  // Parameters with a default value come last.
   return !params.empty() && params.back().default_value.has_value();
 }
 

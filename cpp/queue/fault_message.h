@@ -7,7 +7,7 @@
 
 namespace gpuos {
 
-/// What `fault` says, as a TaskError's message.
+/// Returns the message of a TaskError for `fault`.
 std::string message_of(const abi::Fault& fault, const CheckedOperator& op);
 
 }  // namespace gpuos

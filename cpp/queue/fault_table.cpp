@@ -30,8 +30,8 @@ void write_extents(Call& call, std::size_t words, bool is_many) {
   const Access* access = call.accesses.data();
   for (std::uint32_t k = 0; k < call.buffers; ++k) {
     std::uint64_t& elements = call.args[words - 2 - k];
-    // Those of many tasks are as long as each task is; an empty array has no
-    // access.
+    // The accesses of many tasks are as long as each task. An empty array has
+    // no access.
     if (is_many) {
       elements = abi::kAsTask;
     } else if (call.args[k] == 0) {

@@ -15,8 +15,8 @@
 
 namespace gpuos {
 
-/// What tasks of checked operators have said of their failures, by submission.
-/// Each has a Fault of its own as long as it is pending. Bounded: the oldest
+/// The failures of tasks of checked operators, by submission. Each task has a
+/// Fault of its own while it is pending. The number is bounded, and the oldest
 /// failures are forgotten first.
 ///
 /// Threads: attach() needs the submit lock, the others none.
@@ -73,7 +73,7 @@ class FaultTable {
   abi::Fault& fault_of(const Queue& queue, std::uint64_t number);
   bool is_done(std::uint32_t ring, const Pending& pending) const;
   void settle(std::uint32_t ring, std::uint64_t number);
-  /// Those that are done before one that is not.
+  /// Settles the tasks that are done, up to the first one that is not.
   void settle_first(std::uint32_t ring);
   void settle_all();
   void note(std::uint32_t ring, std::uint64_t end, abi::Fault& fault,
@@ -85,8 +85,8 @@ class FaultTable {
   Backend& backend_;
   QuickMutex mutex_;
   std::vector<Queue> queues_;  // of each ring; none: nothing is checked
-  // Of tasks in a graph, which may run again at any time: one Fault for each
-  // slot of the operator table, and here whose tasks they are.
+  // The operators of tasks in a graph, which may run again at any time. They
+  // have one Fault for each slot of the operator table.
   std::vector<OperatorPtr> captured_;
   std::vector<Failure> failures_;  // place n % kMaxFailures is number n's
   std::uint64_t failed_ = 0;

@@ -146,9 +146,9 @@ bool HazardTable::note_conflict(const Access& access, std::uint64_t entry,
   if (!meets || !(access.writes || writes)) return true;
   const Submitted& submitted = batch_of(entry);
   const BatchRef& batch = submitted.batch;
-  // What is done cannot be forgotten while something older is pending.
-  // It need not have run, if its launch failed, so it says nothing about those
-  // before it.
+  // A batch that is done cannot be forgotten while an older one is pending. It
+  // may not have run, if its launch failed. So it says nothing about earlier
+  // batches.
   if (!rings.empty() && rings[batch.ring]->is_done(batch.begin)) {
     found.met_done = true;
     return true;
@@ -194,7 +194,8 @@ void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
       if (where != position) where = kNoPosition;
       continue;
     }
-    // Those of its own range too: another one has taken their place in `same_`.
+    // Compares entries of its own range too, because another entry has replaced
+    // them in `same_`.
     const bool is_mixed = !is_known && !is_large(access) && meets_any(access);
     const std::uint64_t at = last_++ & mask_;
     lows_[at] = static_cast<std::int64_t>(access.low);

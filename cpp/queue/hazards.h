@@ -61,7 +61,7 @@ class HazardTable {
     find(accesses, rings, found);
     return found;
   }
-  /// The same into `found`, whatever it held.
+  /// Finds them and stores them in `found`, whose contents are replaced.
   void find(std::span<const Access> accesses,
             std::span<const Ring* const> rings, Conflicts& found) const;
 
@@ -85,8 +85,8 @@ class HazardTable {
   void add(std::span<const Access> accesses, const BatchRef& batch) {
     add(accesses, batch, kAlone, batch.begin);
   }
-  /// The same for one of several batches that were submitted in one piece and
-  /// do not wait for each other; `group` is where the first of them begins.
+  /// Adds one of several batches that were submitted together and do not wait
+  /// for each other. `group` is the position of the first one.
   void add(std::span<const Access> accesses, const BatchRef& batch,
            std::uint64_t group, std::uint64_t position = kNoPosition);
   /// Drops entries of batches that are done, oldest first.
@@ -290,8 +290,8 @@ class HazardTable {
     return batches_[numbers_[entry & mask_] & mask_];
   }
 
-  // Of each entry what it touches, in arrays that a few instructions compare
-  // many of.
+  // The ranges of all entries, in arrays of which a few instructions compare
+  // many.
   std::vector<std::int64_t> lows_;
   std::vector<std::int64_t> highs_;
   std::vector<std::int64_t> written_highs_;  // 0 for an access that reads

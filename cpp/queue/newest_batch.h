@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-/// What was submitted last, from which follows how much there is to do.
+/// The last batch that was submitted, which tells how much work is queued.
 ///
 /// Threads: note() under the submit lock, load() without it.
 class NewestBatch {

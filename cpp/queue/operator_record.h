@@ -30,7 +30,7 @@ static_assert(static_cast<std::uint32_t>(DType::Int64) ==
                   static_cast<std::uint32_t>(BuiltinDType::i64),
               "the first dtypes are those of built-in operators");
 
-/// What a defined name means at this moment. `submit` reads it without a lock.
+/// The current meaning of a defined name. `submit` reads it without a lock.
 struct OperatorRecord {
   OperatorRecord() {
     for (auto& slot : slots) slot.store(kNoSlot, std::memory_order_relaxed);
@@ -52,7 +52,8 @@ struct OperatorRecord {
   // stays so while tasks are being submitted, whatever the name becomes.
   std::atomic<bool> is_traced{false};
   std::array<std::atomic<std::int32_t>, kDTypeCount> slots;
-  // Of an expression, which has no slots: its calls are those of programs.
+  // True for an expression, which has no slots. Its calls are those of
+  // programs.
   std::atomic<bool> has_body{false};
   std::atomic<std::shared_ptr<const expression::Body>> body;
   void set_body(std::shared_ptr<const expression::Body> to) {
@@ -60,7 +61,8 @@ struct OperatorRecord {
     body.store(std::move(to));
     has_body.store(is_one);
   }
-  // Of what has been a checked operator: it stays so, as `is_traced` does.
+  // True if it has ever been a checked operator. It stays true, as `is_traced`
+  // does.
   std::atomic<bool> is_checked{false};
   std::atomic<std::shared_ptr<const CheckedOperator>> checked;
   void set_checked(std::shared_ptr<const CheckedOperator> to) {
@@ -68,11 +70,11 @@ struct OperatorRecord {
     is_checked.store(true);
   }
 
-  // What the name means if it is not this record: the target of an alias, or
-  // the variant that an operator's current version is.
+  // The record that the name means, if it is not this one: the target of an
+  // alias, or the variant of an operator's current version.
   std::atomic<OperatorRecord*> target{nullptr};
 
-  // Of a name that is no alias.
+  // The versions of a name that is no alias.
   std::shared_ptr<OperatorHistory> versions;
   // One for each list of parameters, other than `params`, that a version has
   // had: as they are, because a submission may still read them.

@@ -17,8 +17,9 @@ class Orderer {
   explicit Orderer(Backend& backend)
       : backend_(backend), rings_(backend.traits().rings) {}
 
-  /// What tasks that touch `accesses` must come after; null, as usual: nothing.
-  /// Until the lock is given back or somebody calls it again.
+  /// Returns the batches that tasks with these `accesses` must come after. It
+  /// is usually null, for none. The result is valid until the lock is released
+  /// or this is called again.
   const HazardTable::Conflicts* find(std::span<const Access> accesses) {
     if (pending_.is_long()) prune();
     if (pending_.is_free(accesses)) return nullptr;

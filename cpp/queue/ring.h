@@ -119,8 +119,8 @@ class Ring {
     return static_cast<std::int32_t>(done - tag_of(begin)) >= 0;
   }
 
-  /// Of the traced tasks at `position` the record of the last one that was
-  /// started: 0, but in a chain. Empty: none was.
+  /// Returns the record of the last started task among the traced ones at
+  /// `position`. It is 0 outside of a chain, and empty if none was started.
   std::optional<std::uint32_t> started(std::uint64_t position) const noexcept {
     const std::uint64_t word =
         std::atomic_ref(memory_.started[place_of(position)])

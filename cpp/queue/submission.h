@@ -8,7 +8,7 @@
 
 namespace gpuos {
 
-/// What the tasks of one submission have in common.
+/// The common properties of the tasks of one submission.
 struct Submission {
   Route route;
   std::optional<std::uint64_t> after;  // where the batch to wait for begins

@@ -132,7 +132,7 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
     if (left == 0) break;
     tasks = next_tasks();
     place = acquire_next(lock, call, tasks, submission, ticket.begin);
-    // What the first chunk waited for may be out of this one's reach.
+    // The batch that the first chunk waited for may be out of this one's reach.
     if (submission.after && ring.is_done(*submission.after))
       submission.after.reset();
   }
@@ -154,7 +154,7 @@ bool Submitter::submit_independent(std::span<Call> calls,
     const auto accesses = call.access_view();
     accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());
   }
-  // Whatever is wrong is told of the call that it is wrong with.
+  // An error names the call that it belongs to.
   if (tasks > traits_.rings[0]->max_batch() ||
       !orderer_.has_room(accesses_.size()) ||
       backend_.find_unreachable(accesses_) != nullptr)
@@ -306,12 +306,12 @@ void Submitter::exclusively(const std::function<void()>& change) {
 }
 
 std::vector<std::uint64_t> Submitter::heads() {
-  // What a submission is still to queue may use what is dropped now.
+  // A submission that is not queued yet may use the memory that is dropped now.
   const std::unique_lock lock = lock_between();
   std::vector<std::uint64_t> heads;
   for (Ring* ring : traits_.rings) {
-    // What was dropped before may be free then; nobody else looks while workers
-    // stay.
+    // Memory that was dropped before may be free then. No other code looks
+    // while workers stay.
     ring->advance();
     heads.push_back(ring->head());
   }

@@ -33,8 +33,8 @@ class Submitter {
             const RuntimeOptions& options, std::uint32_t runtime_id);
 
   Ticket submit(Call& call, const Stream& stream);
-  /// The same if nothing must be waited for: no lock that another thread
-  /// holds, no room, no driver. False: nothing was queued.
+  /// Submits if it need not wait for a lock of another thread, for room or for
+  /// the driver. Returns false if nothing was queued.
   bool try_submit(Call& call, const Stream& stream, Ticket& ticket);
   Ticket submit_many(ManyCall& call, const ManyTasks& many,
                      const Stream& stream);
@@ -50,7 +50,7 @@ class Submitter {
   std::vector<std::uint64_t> heads();
   /// Lets each ring forget what is done.
   void advance();
-  /// The same; returns whether `marks` are passed.
+  /// Returns whether `marks` are passed.
   bool is_past(std::span<const std::uint64_t> marks, BatchRef* oldest);
   /// Pending batches that meet `access`, at most kMaxConflicts of them; `end`
   /// is one past the last place of all.
@@ -108,7 +108,7 @@ class Submitter {
   Route admit(Call& call, const Stream& stream) {
     if (is_closed_) [[unlikely]]
       refuse_closed(call);
-    // What was read before the lock may be dropped by now.
+    // The operator that was read before the lock may be dropped by now.
     resolve(call);
     return backend_.route(stream);
   }
@@ -120,7 +120,8 @@ class Submitter {
   Place acquire(std::unique_lock<QuickMutex>& lock, Call& call,
                 const Stream& stream, std::uint32_t tasks,
                 Submission& submission);
-  /// The same in one go. Empty: `blocker` must be done first.
+  /// Finds a place without waiting. It is empty if `blocker` must be done
+  /// first.
   std::optional<Place> place_for(const Call& call,
                                  const HazardTable::Conflicts* conflicts,
                                  std::uint32_t tasks, Submission& submission,

@@ -15,7 +15,8 @@ inline u16 traced_flag(const Call& call) noexcept {
                                                             : u16{0};
 }
 
-/// What the descriptors of a call have in common. The rest is up to the tile.
+/// Returns the common part of a call's descriptors. The rest depends on the
+/// tile.
 inline abi::Payload payload_of(const Call& call, std::uint32_t count) {
   abi::Payload payload{};
   payload.op = static_cast<std::uint16_t>(call.slot);
@@ -53,7 +54,7 @@ inline void set_place(abi::Payload& payload, const Place& place,
   }
 }
 
-/// The same, and writes it.
+/// Makes the descriptor and writes it.
 inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
                        std::optional<std::uint64_t> after,
                        abi::Payload& payload) {
@@ -146,8 +147,8 @@ inline Cut cut_of(const Backend& backend, const Call& call) {
 void write_cut(Ring& ring, const Place& place,
                std::optional<std::uint64_t> after, const Call& call,
                const Cut& cut, bool interleaves);
-/// The same of a task whose tiles know what is theirs. If `place.is_alone`, it
-/// is the only one there.
+/// Writes a task whose tiles find their own parts. If `place.is_alone`, it is
+/// the only task there.
 void write_tiles(Ring& ring, const Place& place,
                  std::optional<std::uint64_t> after, const Call& call);
 

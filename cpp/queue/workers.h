@@ -6,7 +6,7 @@
 
 namespace gpuos::program {
 
-/// What else there is to do, which decides how many workers share a task.
+/// The other work that is queued. It decides how many workers share a task.
 enum class Load : std::uint8_t {
   Idle,    // nothing else is pending
   Busy,    //
@@ -28,12 +28,12 @@ class ByLoad {
   std::array<T, 3> values_{};
 };
 
-/// Who runs a pass.
+/// The workers that run a pass.
 struct Workers {
   std::uint32_t count = 1;
   std::uint32_t lanes = 1;  // of one worker; 1: it does all elements of a tile
   Load load = Load::Busy;
-  // Of the device: sums have the order of device/program_device_order.h.
+  // For the device: sums have the order of device/program_device_order.h.
   bool are_deterministic = false;
 };
 

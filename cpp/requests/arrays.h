@@ -35,8 +35,7 @@ class Arrays {
   }
 
   Array output(std::uint32_t index) const noexcept;
-  /// Of an operand that is no number. `arrays`: operands before it that are
-  /// none.
+  /// Returns an operand that is an array. `arrays` counts the arrays before it.
   Array operand(std::uint32_t index, std::size_t place,
                 std::uint32_t arrays) const noexcept;
 

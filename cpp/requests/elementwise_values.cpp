@@ -24,7 +24,7 @@ Value remainder_of(const Value& x, const Value& y) {
   return where(bitwise_and(not_equal(rest, 0), differs), rest + y, rest);
 }
 
-// What is left of `x` without the rest is divided without one.
+// The remainder is subtracted first, so that the division is exact.
 Value truncated_quotient(const Value& x, const Value& y) {
   if (is_floating(x.dtype())) return trunc(divide(x, y));
   return floor_divide(x - fmod(x, y), y);
@@ -51,9 +51,9 @@ Value silu_backward(const Value& gradient, const Value& x) {
 
 using Operands = std::span<const Value>;
 
-// Of the vocabulary.
+// Computes a function of the vocabulary.
 Value function(Recipe recipe, Operands x) {
-  // Of two zeros the second counts, as in PyTorch's own vectors.
+  // The second of two zeros counts, as in PyTorch's vector code.
   if (recipe == Recipe::Maximum) return maximum(x[1], x[0]);
   if (recipe == Recipe::Minimum) return minimum(x[1], x[0]);
   switch (recipe) {

@@ -30,8 +30,8 @@ struct Sources {
   }
 };
 
-// What depends on numbers and rows alone has not the frame's shape: chosen from
-// itself where the frame has elements, it has.
+// A value of numbers and rows alone does not have the frame's shape. It gets
+// that shape by a selection from itself.
 Value with_shape(const Source& source, const Value& framed) {
   if (source.is_framed) return source.value;
   if (framed.graph() == nullptr)

@@ -12,8 +12,8 @@
 
 namespace gpuos::requests {
 
-/// What the elementwise requests of one fragment walk over: `elems` elements in
-/// C order, or the dimensions of `view` if there is one.
+/// The elements over which the elementwise requests of a fragment walk: `elems`
+/// in C order, or the dimensions of `view` if there is one.
 struct Frame {
   std::uint64_t elems = 0;
   const TensorView* view = nullptr;
@@ -22,7 +22,7 @@ struct Frame {
 
 /// An array of `frame` in C order without gaps.
 TensorView flat_view(const Frame& frame, std::uint64_t address, DType dtype);
-/// The same with one element along the axes that are reduced.
+/// Returns the view with one element along the axes that are reduced.
 TensorView reduced_view(const Frame& frame, std::uint64_t address, DType dtype);
 
 /// Operand `place`, which is a number.
@@ -75,7 +75,7 @@ class Fragment {
   std::uint16_t add(const Request& request, std::span<const Wire> wires);
   void output(std::uint16_t value, const TensorView& array, bool is_framed);
 
-  /// What a task carries, without outputs; at most so much.
+  /// Returns the most words that a task has, without outputs.
   std::size_t arguments() const noexcept {
     return inputs_.size() + numbers_.size() + literals_;
   }
@@ -84,8 +84,9 @@ class Fragment {
   const std::vector<Scalar>& numbers() const { return numbers_; }
   const std::vector<Step>& steps() const { return steps_; }
 
-  /// What decides the program, and nothing else: no address, size or number.
-  /// Once, when the fragment is complete; valid until it is changed.
+  /// Returns the words that decide the program: no address, size or number. It
+  /// is called once, when the fragment is complete. The result is valid until
+  /// the fragment is changed.
   std::span<const std::uint64_t> structure();
 
   Program build() const;

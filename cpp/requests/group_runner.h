@@ -68,7 +68,7 @@ class GroupRunner {
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);
   void run_single(std::uint32_t request);
-  /// The same of one that must be written.
+  /// Runs a request whose output must be written.
   void run_needed(std::uint32_t request);
   void collect(const Group& group);
   void find_late(const Group& group);

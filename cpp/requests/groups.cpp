@@ -359,7 +359,7 @@ void Groups::write(std::uint32_t request, std::uint32_t group,
   if (is_of_others) touch_operands(request, group);
 }
 
-// Those of the output's owner.
+// Notes the accesses to the output's owner.
 void Groups::touch_operands(std::uint32_t request, std::uint32_t group) {
   const Request& asked = arrays_->request(request);
   const OwnersOf& owners = survey_->of(request);

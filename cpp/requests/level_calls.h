@@ -16,7 +16,7 @@ class LevelCalls {
  public:
   explicit LevelCalls(Runtime& runtime);
 
-  /// What was not submitted, because something failed, is forgotten.
+  /// Forgets calls that were not submitted because of a failure.
   void begin(const Stream& stream);
   /// An elementwise operator over arrays of `elems` elements without gaps: that
   /// of the output, then the inputs. Throws: as Runtime::submit().

@@ -23,7 +23,7 @@ struct Owner {
   std::uint32_t toucher = kNone;  // the group, kMany if there are several
   std::uint32_t writer = kNone;   // the last group that wrote
   std::uint32_t value = kNone;    // the last request that wrote
-  // Of groups, from 1 on; 0: none did so far.
+  // Levels of groups count from 1 on. 0 means that none did so far.
   std::uint32_t written_level = 0;  // the last that wrote
   std::uint32_t touched_level = 0;  // the highest that read or wrote
   Array array{};                    // what was touched first

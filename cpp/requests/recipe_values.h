@@ -7,13 +7,13 @@
 
 namespace gpuos::requests {
 
-/// What an elementwise recipe makes of operands that are of `compute`,
-/// conditions and masks of any dtype, before it is cast to the output's dtype.
-/// Throws: InvalidArgument for a dtype that it does not take.
+/// Computes an elementwise recipe before the cast to the output's dtype. Its
+/// operands are of `compute`, its conditions and masks of any dtype. Throws:
+/// InvalidArgument for a dtype that it does not take.
 Value elementwise_value(Recipe recipe, DType compute,
                         std::span<const Value> operands);
 
-/// The same of a row recipe; `axes` as in Request.
+/// Computes a row recipe. `axes` are those of Request.
 Value row_value(Recipe recipe, DType compute, std::uint8_t axes, bool keepdims,
                 std::span<const Value> operands);
 

@@ -18,7 +18,7 @@ void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
   if (owners_lie_apart && are_independent_) return;
   find_owners(arrays);
   if (owners_lie_apart) return;
-  // What is only read may overlap, and fresh memory overlaps nothing.
+  // Memory that is only read may overlap, and fresh memory overlaps nothing.
   const bool is_any_written = std::ranges::any_of(
       owners_.all(),
       [](const Owner& owner) { return owner.is_written && !owner.is_fresh; });

@@ -10,7 +10,7 @@
 
 namespace gpuos::requests {
 
-/// Who owns the arrays of a request.
+/// The owners of a request's arrays.
 struct OwnersOf {
   std::uint32_t out = kNone;
   std::array<std::uint32_t, kMaxRequestOperands> operands{};

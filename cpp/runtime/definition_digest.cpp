@@ -1,4 +1,4 @@
-// What a definition makes, as a number that other processes get too.
+// The digest of a definition, equal in all processes.
 #include <string>
 
 #include "gpuos/operator.h"

@@ -64,8 +64,8 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
              : ExpressionOperators::record_of(definition, *replaces);
 }
 
-/// What an operator's call does, which depends on what it is at the moment:
-/// an expression or one that has slots. It may become the other meanwhile.
+/// Calls an operator, which at the moment is an expression or has slots. It may
+/// become the other meanwhile.
 template <typename OfBody, typename OfSlots>
 [[gnu::always_inline]] inline auto call_of(const OperatorRecord& named,
                                            OfBody of_body, OfSlots of_slots) {
@@ -83,8 +83,8 @@ template <typename OfBody, typename OfSlots>
   }
 }
 
-/// What a definition that replaces `record` means: what it does not say is as
-/// it was.
+/// Completes a definition that replaces `record`: empty fields stay as they
+/// were.
 OperatorDefinition completed(OperatorDefinition definition,
                              const OperatorRecord& record) {
   OperatorRegistry::check_replaceable(record, "replace");

@@ -14,7 +14,7 @@
 namespace gpuos {
 namespace {
 
-// What a task of a whole operator gets when the process ends.
+// The time for a task of a whole operator when the process ends.
 constexpr std::chrono::milliseconds kHurriedTask{500};
 
 std::uint32_t next_runtime_id() {
@@ -208,7 +208,7 @@ bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
                                   Deadline deadline) {
   if (bytes == 0) return true;
   const auto low = reinterpret_cast<std::uint64_t>(data);
-  // As a write it meets readers too.
+  // It counts as a write, so that it conflicts with readers too.
   const Access access{low, low + bytes, true};
   for (;;) {
     std::uint64_t end = 0;
@@ -246,8 +246,8 @@ void RuntimeCore::close_now() {
     // The last flush; what was launched before it still runs.
     failure = std::current_exception();
   }
-  // As long as tasks get done there is a reason to wait; the watchdog's time
-  // without any progress is the deadline.
+  // It waits while tasks finish. The deadline is the watchdog's time without
+  // any progress.
   try {
     const auto marks = submitter.heads();
     BatchRef oldest;

@@ -20,7 +20,7 @@ namespace gpuos {
 /// The end of a wait of `timeout` from now; a very long one never ends.
 Deadline deadline_after(std::chrono::nanoseconds timeout);
 
-/// What a Runtime and the buffers that it handed out share.
+/// The state that a Runtime and its buffers share.
 ///
 /// Lifetime: lives until the runtime and its last buffer are gone.
 struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {

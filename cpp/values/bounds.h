@@ -5,7 +5,7 @@
 
 namespace gpuos {
 
-/// Of a column of addresses.
+/// The bounds of a column of addresses.
 struct Bounds {
   std::uint64_t low;
   std::uint64_t high;

@@ -79,7 +79,7 @@ std::uint64_t rounded_bits(double value, const Format& format) {
   const std::uint64_t sign = std::signbit(value) ? sign_bit : 0;
   const double size = std::fabs(value);
   if (std::isinf(size)) return sign | most;
-  // Of two, what the least number with all digits is.
+  // The exponent of 2 in the least number with all digits.
   const int least = 2 - (1 << (bits - 2 - fraction));
   int exponent = 0;
   std::frexp(size, &exponent);

@@ -5,7 +5,7 @@
 namespace gpuos {
 namespace {
 
-// As Python prints a tuple: one of a single number has a comma.
+// Prints as Python prints a tuple: a single number has a comma.
 std::string tuple_text(const std::array<std::int64_t, kMaxDims>& numbers,
                        std::size_t count) {
   std::string text = "(";

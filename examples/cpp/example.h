@@ -1,4 +1,4 @@
-// What the programs of this folder share.
+// The programs of this folder share this.
 #pragma once
 
 #include <chrono>

@@ -22,7 +22,7 @@ struct BridgeTable {
   /// A runner, or null. Lifetime: not longer than the runtime's.
   void* (*create)(Runtime* runtime, char* error, std::size_t error_bytes);
   void (*destroy)(void* runner);
-  /// As RequestRunner::run(). Never TimedOut.
+  /// Does what RequestRunner::run() does. Never returns TimedOut.
   BridgeResult (*run)(void* runner, const Request* requests,
                       std::size_t request_count, const TensorView* views,
                       std::size_t view_count, StillNeeded needed, void* stream,
@@ -32,11 +32,11 @@ struct BridgeTable {
   BridgeResult (*synchronize)(void* runner, std::int64_t timeout_ns,
                               char* error, std::size_t error_bytes);
   RequestStats (*stats)(const void* runner);
-  /// Those that this process may use.
+  /// Returns the number of processors that this process may use.
   std::uint32_t (*processors)();
 };
 
-/// What the Python capsule kBridgeCapsule points at.
+/// The Python capsule kBridgeCapsule points at this.
 struct Bridge {
   const BridgeTable* table = nullptr;
   Runtime* runtime = nullptr;
@@ -44,8 +44,8 @@ struct Bridge {
 
 inline constexpr char kBridgeCapsule[] = "gpuos.bridge";
 
-/// What the Python module tells somebody who defers work on arrays that are
-/// not gpuos' own. Called with the GIL.
+/// The Python module calls these for code that defers work on arrays of other
+/// libraries. It holds the GIL then.
 struct ArrayWatch {
   /// Before the memory of `array`, a Python object, is used by a task of
   /// `runtime`. False: a Python error is set, and nothing is submitted.

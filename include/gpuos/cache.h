@@ -37,7 +37,7 @@ struct CachedImage {
   double used = 0;              // when last, in seconds since 1970
 };
 
-/// What was removed.
+/// The number of files and bytes that were removed.
 struct CacheRemoval {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;

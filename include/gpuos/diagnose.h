@@ -18,7 +18,8 @@ struct Finding {
   std::vector<std::string> searched{};  // places, best first
 };
 
-/// What was found where, and what to install. Never throws for a missing part.
+/// Returns which parts were found, where, and what to install. Never throws for
+/// a missing part.
 std::vector<Finding> diagnose();
 
 /// Announce a folder with CUDA libraries, such as a wheel's. Folders are

@@ -29,7 +29,8 @@ enum class DTypeKind : std::uint8_t {
   Complex
 };
 
-/// Of each dtype. Not in size_of(), which would write them to the stack first.
+/// The bytes of each dtype. They are not in size_of(), which would write them
+/// to the stack first.
 #define GPUOS_BYTES(name, text, bytes, ...) bytes,
 inline constexpr std::uint8_t kElementBytes[] = {GPUOS_DTYPES(GPUOS_BYTES)};
 #undef GPUOS_BYTES
@@ -52,7 +53,8 @@ constexpr bool is_floating(DType dtype) noexcept {
   return kind_of(dtype) == DTypeKind::Floating;
 }
 
-/// Of fewer bits than float32, which programs compute it in.
+/// Returns whether it is a float of fewer bits than float32. Programs compute
+/// it in float32.
 constexpr bool is_short_float(DType dtype) noexcept {
   return is_floating(dtype) && size_of(dtype) < 4;
 }
@@ -60,7 +62,7 @@ constexpr bool is_short_float(DType dtype) noexcept {
 constexpr bool is_complex(DType dtype) noexcept {
   return kind_of(dtype) == DTypeKind::Complex;
 }
-/// Of a complex dtype that of its parts.
+/// Returns the dtype of the parts of a complex dtype.
 constexpr DType part_of(DType dtype) noexcept {
   return dtype == DType::Complex128 ? DType::Float64 : DType::Float32;
 }
@@ -80,12 +82,12 @@ constexpr bool is_signed(DType dtype) noexcept {
 /// The name in Python: "float32", "int8", "bool", "bfloat16", ...
 std::string_view name_of(DType dtype) noexcept;
 
-/// The same type as device code spells it: "float", "long long",
+/// Returns the name of the type in device code: "float", "long long",
 /// "unsigned char", "gpuos::F16", ...
 std::string_view cpp_name_of(DType dtype) noexcept;
 
-/// What makes it a dtype of NumPy: "numpy", or "ml_dtypes" for those that NumPy
-/// itself lacks.
+/// Returns the package that makes it a dtype of NumPy: "numpy", or "ml_dtypes"
+/// for those that NumPy itself lacks.
 std::string_view package_of(DType dtype) noexcept;
 
 /// The inverse of name_of(); empty for a name that gpuos does not know.

@@ -66,7 +66,7 @@ class CompileError : public Error {
                SourcePlace place = {})
       : Error(message), log_(std::move(log)), place_(std::move(place)) {}
   const std::string& log() const noexcept { return log_; }
-  /// Of the first error.
+  /// Returns the place of the first error.
   const SourcePlace& place() const noexcept { return place_; }
 
  private:

@@ -42,7 +42,7 @@ struct LaunchConfig {
   Dim3 cluster{0, 0, 0};
 };
 
-/// What a kernel needs.
+/// The resources that a kernel needs.
 struct KernelAttributes {
   int registers = 0;                 // per thread
   int shared_bytes = 0;              // static, per block
@@ -73,7 +73,7 @@ class Kernel {
   explicit Kernel(std::shared_ptr<const cu::KernelHandle> handle)
       : handle_(std::move(handle)) {}
 
-  /// As it was asked for: "k<float>".
+  /// Returns the name by which it was asked for: "k<float>".
   const std::string& name() const;
   KernelAttributes attributes() const;
   /// Units: bytes, of each parameter in order; empty if the driver is too old
@@ -95,7 +95,7 @@ class Kernel {
   std::shared_ptr<const cu::KernelHandle> handle_;
 };
 
-/// What a JitModule is compiled from.
+/// The source of a JitModule, and how to compile it.
 struct JitSource {
   std::string source{};
   /// Templates to instantiate and names to look up later: "k<float>". Names of
@@ -109,8 +109,8 @@ struct JitSource {
   std::string name = "module.cu";
 };
 
-/// What JitModule::replace() compiles. What is empty stays what the module was
-/// compiled with.
+/// The source that JitModule::replace() compiles. An empty field stays as it
+/// was.
 struct JitReplacement {
   std::string source{};
   /// __device__ and __constant__ variables whose bytes the new ones take over.
@@ -136,17 +136,17 @@ class JitModule {
   /// Cancelled soon after `stop`.
   explicit JitModule(JitSource source, int device = 0,
                      std::stop_token stop = {});
-  /// The same with nothing but a source.
+  /// Compiles a source without any options.
   explicit JitModule(std::string source)
       : JitModule(JitSource{.source = std::move(source)}) {}
 
-  /// What was compiled before: a CUBIN, or PTX, which the driver compiles when
-  /// it is loaded. `name` is for messages and profilers.
-  /// Throws: InvalidArgument if it is neither.
+  /// Makes a module of an image: a CUBIN, or PTX, which the driver compiles
+  /// when it is loaded. `name` is for messages and profilers. Throws:
+  /// InvalidArgument if it is neither.
   static JitModule from_image(std::string image,
                               std::string name = "module.cubin",
                               int device = 0);
-  /// The same from a file.
+  /// Makes a module of the image in a file.
   /// Throws: InvalidArgument, also if the file cannot be read.
   static JitModule from_file(const std::string& path, int device = 0);
 
@@ -156,7 +156,7 @@ class JitModule {
   Kernel kernel(std::string_view name) const;
   Kernel operator[](std::string_view name) const { return kernel(name); }
 
-  /// Of a __device__ or __constant__ variable.
+  /// Returns the address of a __device__ or __constant__ variable.
   /// Throws: like kernel().
   void* global_address(std::string_view name) const;
   std::size_t global_bytes(std::string_view name) const;
@@ -182,10 +182,10 @@ class JitModule {
   /// 1, and one more for each replace().
   std::uint64_t version() const;
 
-  /// Of the newest version.
-  /// CUBIN, or PTX if the device is newer than NVRTC; what was given as one.
+  /// Returns the image of the newest version: a CUBIN, or PTX if the device is
+  /// newer than NVRTC. A module that was made of an image returns that.
   std::string image() const;
-  /// What the compiler said.
+  /// Returns the compiler's output.
   std::string log() const;
   /// "sm_90", or "compute_90" for PTX.
   std::string arch() const;

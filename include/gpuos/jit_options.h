@@ -25,7 +25,8 @@ struct JitOptions {
   bool line_info = false;
   /// Code for debuggers, unoptimised.
   bool debug = false;
-  /// Of the assembler, 0 to 3; beside `fast_compile` 3, beside `debug` 0 or 3.
+  /// The assembler's level, 0 to 3. With `fast_compile` it is 3, with `debug` 0
+  /// or 3.
   int optimization = 3;
   /// Needs NVRTC 12.8.
   FastCompile fast_compile = FastCompile::Off;

@@ -6,7 +6,7 @@
 
 namespace gpuos {
 
-/// Who keeps a module loaded, and how many of them.
+/// A kind of object that keeps a module loaded, and their number.
 struct ModuleHolder {
   std::string what;  // "operator", "JitModule", "Kernel", "session"
   std::size_t count = 0;
@@ -20,7 +20,7 @@ struct ModuleInfo {
   std::vector<ModuleHolder> holders;
 };
 
-/// What this process has loaded.
+/// The modules that this process has loaded.
 class ModuleRegistry {
  public:
   /// In the order of loading. Threads: any.

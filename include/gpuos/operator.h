@@ -16,7 +16,7 @@ namespace gpuos {
 struct Parameter {
   std::string name{};
   DType dtype = DType::Float32;
-  /// What it is in a call that does not give it; empty: each call must.
+  /// The value in a call that does not give it. If it is empty, each call must.
   std::optional<Scalar> default_value{};
 };
 
@@ -33,8 +33,8 @@ struct DeviceObject {
   std::string symbol{};  // of the function; empty: the operator's name
 };
 
-/// What Runtime::define() and Runtime::replace() take: an expression, a source
-/// or an object; the last two are whole operators.
+/// The argument of Runtime::define() and Runtime::replace(): an expression, a
+/// source or an object. The last two are whole operators.
 struct OperatorDefinition {
   std::string name{};
   /// "o = alpha * x + y"; names that are neither `params` nor functions are
@@ -44,8 +44,8 @@ struct OperatorDefinition {
   std::string source{};
   /// Instead of a source, on a GPU only; `inputs` must say how many there are.
   std::optional<DeviceObject> object{};
-  /// Those with a default value come last. In replace(): those of the operator,
-  /// then others with default values; empty: as they were.
+  /// Parameters with a default value come last. replace() takes those of the
+  /// operator, then others with default values. If it is empty, they stay.
   std::vector<Parameter> params{};
   /// Element types of the buffers. An expression takes these and no others;
   /// empty: all. A whole operator has one; empty: float32.
@@ -91,8 +91,8 @@ struct OperatorVersion {
   std::string symbol{};  // of an object's function; the same
   bool is_builtin = false;
   bool is_current = false;
-  /// What define() takes to make it again; null: it is built in, or a
-  /// Session's.
+  /// The argument with which define() makes it again. It is null for a built-in
+  /// operator and for one of a Session.
   std::shared_ptr<const OperatorDefinition> definition{};
 };
 
@@ -115,14 +115,14 @@ class Operator {
   /// Whether that has a reduction: then one element of the result is computed
   /// of many, and the arrays cannot be given in parts.
   bool reduces() const;
-  /// What its current version takes by value, in order.
+  /// Returns the parameters of its current version, in order.
   const std::vector<Parameter>& params() const;
   /// The operator with these parameters: where some have default values,
   /// submit() to it throws Superseded once the current version has others. So
   /// who binds names to places binds them to the code that will run.
   Operator pinned() const;
-  /// Those of its versions that are loaded, the current one last; none after
-  /// undefine().
+  /// Returns its versions that are loaded, the current one last. There are none
+  /// after undefine().
   std::vector<OperatorVersion> versions() const;
   /// The last of them. Throws: InvalidArgument after undefine().
   OperatorVersion current() const;

@@ -57,7 +57,7 @@
 
 namespace gpuos {
 
-/// Who stays on the device, and when. See docs/design.md, "Residency".
+/// When workers stay on the device. See docs/design.md, "Residency".
 enum class Residency : std::uint8_t {
   Auto,      // bursts; workers stay while the host submits and waits in turns
   Resident,  // workers stay until they have been idle for `linger`

@@ -59,8 +59,8 @@ struct ProgramArgument {
 
 using Shape = std::vector<std::int64_t>;
 
-/// What an index keeps of one axis, as in Python: all of it, a slice, or one
-/// place, which takes the axis away.
+/// An index of one axis, as in Python. It keeps all of the axis, a slice, or
+/// one place, which removes the axis.
 struct AxisIndex {
   enum class Kind : std::uint8_t {
     All,
@@ -102,7 +102,8 @@ class Program {
   std::size_t scalars() const;
   /// Operations left after what is unused or said twice was removed.
   std::size_t operations() const;
-  /// The same for programs of one structure, in every process.
+  /// Returns a number that is equal for programs of one structure, in every
+  /// process.
   std::uint64_t hash() const;
 
   /// The shapes of the outputs for inputs of these shapes.
@@ -169,12 +170,12 @@ class ProgramBuilder {
   // are not written to memory first. A call throws InvalidArgument where the
   // shapes of its arrays do not allow them.
 
-  /// What `axes`, one for each dimension, keeps of `value`.
+  /// Indexes `value` by `axes`, one for each dimension.
   /// Throws: InvalidArgument.
   static Value index(const Value& value, std::span<const AxisIndex> axes);
-  /// The same elements in C order under another shape, of which one extent may
-  /// be -1. A call needs arrays for which that is a view.
-  /// Throws: InvalidArgument, also for values that are made of reductions.
+  /// Gives the elements, in C order, another shape. One extent may be -1. A
+  /// call needs arrays for which that is a view. Throws: InvalidArgument, also
+  /// for values that are made of reductions.
   static Value reshape(const Value& value, std::span<const std::int64_t> shape);
   /// The values behind each other along `axis`, in the dtype that holds all of
   /// them. Each is computed for itself, in one task if all are as long for
@@ -189,8 +190,8 @@ class ProgramBuilder {
   static Value extent(const Value& value,
                       std::optional<std::vector<int>> axes = {});
 
-  /// What `made`, a value of another builder, is if `inputs` are that builder's
-  /// inputs. Its scalars become the next ones of this builder.
+  /// Computes `made`, a value of another builder, from `inputs` in place of
+  /// that builder's inputs. Its scalars become the next ones of this builder.
   /// Throws: InvalidArgument for another number, dtype or rank of inputs, and
   /// if the other builder has made slices or other views of its inputs.
   Value insert(const Value& made, std::span<const Value> inputs);
@@ -208,7 +209,7 @@ class ProgramBuilder {
   /// be right for no other. False: it is not computed of a call's scalars
   /// alone.
   static bool ask_scalars(const Value& value);
-  /// Those that were asked for, by number.
+  /// Returns the numbers of the scalars that were asked for.
   std::vector<std::uint32_t> asked_scalars() const;
   /// Returns whether `value` is one of this builder.
   bool makes(const Value& value) const noexcept {

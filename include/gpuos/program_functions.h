@@ -10,8 +10,8 @@
 
 namespace gpuos {
 
-/// What a function of programs takes: a value, or a number that is the same in
-/// every call and takes the dtype of what it meets.
+/// An operand of a function of programs: a value, or a number. A number is the
+/// same in every call and takes the dtype of the other operand.
 class Operand {
  public:
   Operand(Value value)  // NOLINT(google-explicit-constructor)
@@ -80,14 +80,15 @@ Value logical_or(const Operand& x, const Operand& y);
 Value logical_xor(const Operand& x, const Operand& y);
 Value logical_not(const Operand& x);
 Value where(const Operand& condition, const Operand& x, const Operand& y);
-/// As NumPy's astype(). Throws: InvalidArgument from complex to a real dtype.
+/// Converts as NumPy's astype() does. Throws: InvalidArgument from complex to a
+/// real dtype.
 Value astype(const Value& x, DType dtype);
 /// Without a bound if it is empty. NaN stays NaN.
 Value clip(const Value& x, const std::optional<Operand>& low,
            const std::optional<Operand>& high);
 
-// As in torch.nn.functional. Half types are computed in float32 and rounded at
-// the end.
+// The functions of torch.nn.functional. Half types are computed in float32 and
+// rounded at the end.
 Value relu(const Value& x);
 Value leaky_relu(const Value& x, const Operand& slope = 0.01);
 Value elu(const Value& x, const Operand& alpha = 1.0);
@@ -114,7 +115,7 @@ inline Value operator*(const Operand& x, const Operand& y) {
 inline Value operator/(const Operand& x, const Operand& y) {
   return divide(x, y);
 }
-/// As Python's `%`: of the divisor's sign.
+/// Computes Python's `%`: the result has the divisor's sign.
 inline Value operator%(const Operand& x, const Operand& y) {
   return remainder(x, y);
 }

@@ -8,7 +8,7 @@
 
 namespace gpuos {
 
-/// What decides the dtype of an operation's operands and of its result.
+/// The rule for the dtypes of an operation's operands and of its result.
 enum class OpRule : std::uint8_t {
   Leaf,        // inputs, scalars, casts, shapes: not of operands alone
   Arithmetic,  // the promoted dtype

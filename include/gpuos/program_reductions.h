@@ -13,7 +13,8 @@ namespace gpuos {
 /// all.
 using Axes = std::optional<std::vector<int>>;
 
-// As in NumPy. Half types are computed in float32 and rounded at the end.
+// NumPy's reductions. Half types are computed in float32 and rounded at the
+// end.
 Value sum(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value prod(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value max(const Value& x, const Axes& axes = {}, bool keepdims = false);
@@ -26,7 +27,7 @@ Value count_nonzero(const Value& x, const Axes& axes = {},
 /// Over one axis, or over the flattened array.
 Value argmax(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value argmin(const Value& x, const Axes& axes = {}, bool keepdims = false);
-/// Of integers float64.
+/// Returns float64 for integers.
 Value mean(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value var(const Value& x, const Axes& axes = {}, double ddof = 0,
           bool keepdims = false);
@@ -39,12 +40,12 @@ Value logsumexp(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value softmax(const Value& x, const Axes& axes = {});
 Value log_softmax(const Value& x, const Axes& axes = {});
 
-// Of axes, as in NumPy; negative ones are counted from the end. Throws:
-// InvalidArgument for an axis that is not there, or there twice.
+// These functions take axes as NumPy does. Negative ones are counted from the
+// end. Throws: InvalidArgument for an axis that does not exist or comes twice.
 
 /// A new dimension of size 1 at place `axis` of the result.
 Value expand_dims(const Value& x, int axis);
-/// The same at each place of `axes`.
+/// Adds an axis of length 1 at each place of `axes`.
 Value expand_dims(const Value& x, const std::vector<int>& axes);
 /// Dimension d of the result is dimension `order[d]`; reversed if empty.
 Value transpose(const Value& x,

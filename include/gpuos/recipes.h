@@ -66,7 +66,7 @@ namespace gpuos {
   X(Logsumexp, 1)                                                  \
   X(Norm, 1) /* the 2-norm */
 
-// What is made of them, in the shape of the operand.
+// The functions that use them and have the operand's shape.
 #define GPUOS_SHAPED_ROW_RECIPES(X)                                          \
   X(Softmax, 1)                                                              \
   X(LogSoftmax, 1)                                                           \
@@ -75,8 +75,8 @@ namespace gpuos {
   X(RmsNorm, 3)        /* x, weight, number eps */                           \
   X(RmsNormPlain, 2)
 
-/// What a request computes: a function of the vocabulary, by its name, or what
-/// the lists above add. Of comparisons `compute` is the operands' dtype.
+/// The function that a request computes: one of the vocabulary, by its name, or
+/// one of the lists above. For comparisons `compute` is the operands' dtype.
 enum class Recipe : std::uint16_t {
 #define GPUOS_NAME(name, ...) name,
   GPUOS_UNARY_FUNCTIONS(GPUOS_NAME) GPUOS_BINARY_FUNCTIONS(GPUOS_NAME)

@@ -51,7 +51,7 @@ struct Request {
   std::uint32_t views = kFlat;
   std::uint64_t elems = 0;  // of the output; nothing is written if 0
   void* out = nullptr;
-  /// Who owns the output's memory: the same for all arrays of one allocation.
+  /// The owner of the output's memory, equal for all arrays of one allocation.
   const void* out_owner = nullptr;
   /// An address, or the bits of a double or an int64.
   std::array<std::uint64_t, kMaxRequestOperands> values{};

@@ -125,8 +125,8 @@ class Runtime {
   bool wait(const Ticket& ticket, std::chrono::nanoseconds timeout);
   /// Wait for everything submitted so far. Throws: TaskError.
   bool synchronize(std::chrono::nanoseconds timeout);
-  /// The same for who looks on: what failed stays to be told by tickets and by
-  /// synchronize(). Throws: TaskError if the runtime is dead.
+  /// Waits as synchronize() does and does not report failed tasks. Tickets and
+  /// synchronize() still report them. Throws: TaskError if the runtime is dead.
   bool wait_for_all(std::chrono::nanoseconds timeout);
   /// Wait for the pending tasks that read or write these bytes; return whether
   /// they were done in time. What failed is told by tickets, not here.
@@ -156,8 +156,8 @@ class Runtime {
   /// Definitions and replacements that become visible together, or not at all.
   /// Returns the operators. Throws: as define() and replace().
   std::vector<Operator> change(std::span<const OperatorChange> changes);
-  /// What version `to` of `op` ran runs again, under a new number, which is
-  /// returned; 0: the one before the current. Nothing is compiled.
+  /// Makes version `to` of `op` current again and returns its new number. 0 is
+  /// the version before the current one. Nothing is compiled.
   /// Throws: InvalidArgument if it is not loaded any more.
   std::uint64_t rollback(const Operator& op, std::uint64_t to = 0,
                          std::uint64_t expected = 0);
@@ -194,8 +194,8 @@ class Runtime {
   void hurry();
   bool is_closed() const noexcept;
 
-  /// What is submitted from now on is as if the runtime had been made with
-  /// RuntimeOptions::deterministic; a closed runtime may be asked, too.
+  /// Runs later submissions as RuntimeOptions::deterministic does. A closed
+  /// runtime may be asked, too.
   void make_deterministic();
   /// Whether a CUDA graph was captured that runs tasks of this runtime, which
   /// must then live as long as the graph.

@@ -39,7 +39,7 @@ class Scalar {
   bool is_complex() const noexcept { return kind_ == Kind::Complex; }
   /// If is_integer(); of one above int64 the same bits, thus negative.
   std::int64_t integer() const noexcept { return integer_; }
-  /// Of a complex number the real part.
+  /// Returns the number, or the real part of a complex number.
   double real() const noexcept;
   /// If is_complex().
   std::complex<double> complex() const noexcept {

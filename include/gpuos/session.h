@@ -27,7 +27,7 @@ struct SessionOptions {
   std::vector<std::string> include_dirs{};
 };
 
-/// What one cell did.
+/// The results of one cell.
 struct CellResult {
   std::string cell;                  // "cell 3", or the name that it was given
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
@@ -107,13 +107,13 @@ class Session {
   /// Throws: InvalidArgument, CompileError, BackendUnavailable, CudaError.
   Kernel kernel(std::string_view name);
   Kernel operator[](std::string_view name) { return kernel(name); }
-  /// The same, but the handle is the newest version of the name at each launch,
-  /// after undo() too, linked and loaded when it is first launched. What was
-  /// captured into a graph stays. A launch waits for a cell that runs if a cell
-  /// has ended since the last one. After the session's end the handle keeps
-  /// what it launched last.
-  /// Throws, also from the launch: what kernel() throws; InvalidArgument if the
-  /// newest takes other parameters than the first.
+  /// Returns a kernel that is the newest version of the name at each launch,
+  /// after undo() too. It is linked and loaded when it is first launched.
+  /// Graphs keep what they have captured. A launch waits for a cell that runs
+  /// if a cell has ended since the last one. After the session's end the kernel
+  /// stays the one that it launched last. Throws, also from the launch: what
+  /// kernel() throws; InvalidArgument if the newest takes other parameters than
+  /// the first.
   Kernel follow(std::string_view name);
   /// The image that kernel() would load, but for the addresses of variables.
   std::string link(std::string_view kernel);
@@ -134,9 +134,9 @@ class Session {
   void read(std::string_view name, void* to, std::size_t bytes);
   void write(std::string_view name, const void* from, std::size_t bytes);
 
-  /// What Runtime::define() and replace() take for an elementwise operator that
-  /// calls the __device__ function `function`. Its parameters are the inputs,
-  /// but for those in `params`, which are scalars.
+  /// Returns the definition of an elementwise operator that calls the
+  /// __device__ function `function`, for Runtime::define() and replace(). Its
+  /// parameters are the inputs, except those in `params`, which are scalars.
   /// Throws: InvalidArgument, CompileError, BackendUnavailable.
   OperatorDefinition operator_definition(
       std::string_view function, std::string_view operator_name = {},

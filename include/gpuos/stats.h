@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-// What a runtime tells about itself. To add one: its line, and whoever knows it
-// in RuntimeCore::stats() or Backend::fill_stats(); Python has it by itself.
+// The statistics of a runtime. To add one, add its line and set its value in
+// RuntimeCore::stats() or Backend::fill_stats(). Python gets it from this list.
 // X(type, name, what it is)
 #define GPUOS_STATS(X)                                                         \
   X(std::string, backend, "host or cuda")                                      \

@@ -89,7 +89,7 @@ struct TensorView {
   /// The strides, those of C order if it has none of its own; 0 behind `dims`.
   std::array<std::int64_t, kMaxDims> element_strides() const noexcept;
 
-  /// What its elements cover; nothing if there are none.
+  /// Returns the bytes that its elements cover, none if there are no elements.
   ByteRange byte_range() const noexcept;
 
  private:

@@ -4,8 +4,8 @@
 
 namespace gpuos {
 
-/// What a caller waits on: a range of one runtime's queue. A plain value; copy
-/// it, share it between threads, drop it.
+/// A caller waits on this range of one runtime's queue. It is a plain value,
+/// which may be copied, shared between threads and dropped.
 struct Ticket {
   static constexpr std::uint16_t kAllBefore = 0xffff;
 

@@ -85,21 +85,21 @@
   X(LeftShift, shift_left, left_shift, Integer, kIntegers, kNone)      \
   X(RightShift, shift_right, right_shift, Integer, kIntegers, kNone)
 
-// Of two operands; the result is 0 or 1.
+// Functions of two operands. The result is 0 or 1.
 #define GPUOS_COMPARISONS(X)                                        \
   X(Less, less, less, Comparison, kOrdered, kNone)                  \
   X(LessEqual, less_equal, less_equal, Comparison, kOrdered, kNone) \
   X(Equal, equal, equal, Comparison, kAll, kNone)                   \
   X(NotEqual, not_equal, not_equal, Comparison, kAll, kNone)
 
-// Of one operand; the result is 0 or 1.
+// Functions of one operand. The result is 0 or 1.
 #define GPUOS_TESTS(X)                                  \
   X(Isnan, isnan, isnan, Test, kFields, kNone)          \
   X(Isinf, isinf, isinf, Test, kFields, kNone)          \
   X(Isfinite, isfinite, isfinite, Test, kFields, kNone) \
   X(Signbit, signbit, signbit, Test, kReals, kNone)
 
-// Of a complex operand; the result is a part.
+// Functions of a complex operand. The result is a part of it.
 #define GPUOS_PARTS(X)                              \
   X(RealPart, real, real, Parts, kComplexes, kNone) \
   X(ImaginaryPart, imag, imag, Parts, kComplexes, kNone)
