@@ -1,4 +1,4 @@
-"""What repr() and print() show of gpuos.Array."""
+"""The text of repr() and print() for gpuos.Array."""
 
 from __future__ import annotations
 

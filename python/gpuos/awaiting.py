@@ -125,7 +125,7 @@ class _Watcher:
             self._take_new(pending)
             count = min(len(pending), _AT_ONCE)
             looked_at = [pending.popleft() for _ in range(count)]
-            # Those behind them may be done sooner, and new ones as well.
+            # Later ones, and new ones, may be done sooner.
             patience = 0.0 if pending else _PATIENCE_S
             done = _core._first_done([t for t, _ in looked_at], patience)
             for place in done:

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Removal(NamedTuple):
-    """What was removed."""
+    """The number of files and bytes that were removed."""
 
     files: int
     bytes: int

@@ -1,4 +1,4 @@
-"""What host code of a session prints, shown in the notebook of its cell."""
+"""Show the output of a session's host code in the notebook of its cell."""
 
 from __future__ import annotations
 

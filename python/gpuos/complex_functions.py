@@ -170,7 +170,7 @@ def _expm1(a: Any, b: Any) -> Parts:
     half = np.sin(b / 2)
     re = np.expm1(a) * np.cos(b) - 2 * half * half
     im = np.where(b == 0, b, np.exp(a) * np.sin(b))
-    # Of an infinity without an angle.
+    # The angle of an infinity is undefined then.
     is_odd = np.isinf(a) & ~np.isfinite(b)
     return (
         np.where(is_odd, np.where(a > 0, a, -1.0), re),

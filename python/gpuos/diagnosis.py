@@ -1,4 +1,4 @@
-"""What gpuos finds on this machine."""
+"""The parts that gpuos finds on this machine."""
 
 from __future__ import annotations
 

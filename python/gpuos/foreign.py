@@ -32,7 +32,7 @@ def call(
     runtime = default_runtime(library.device(first))
     fused = bound.get(runtime)
     if fused is None:
-        # Of threads that come here together, one gives the function for all.
+        # If threads come here together, all use the function of one of them.
         fused = bound.setdefault(runtime, fuse(function, runtime=runtime))
     out = keywords.pop("out", None)
     stream = keywords.pop("stream", None)

@@ -11,7 +11,7 @@ from gpuos import _core
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What a call of a fused function means by these.
+# These keywords belong to the call of a fused function.
 _RESERVED = ("out", "stream")
 
 

@@ -35,7 +35,7 @@ _ROOM = 64 << 10
 
 
 class Event(NamedTuple):
-    """What happened in a folder to the name; to itself if that is empty."""
+    """An event of a name in a folder, or of the folder if the name is empty."""
 
     folder: int  # the number that add_folder() gave; -1: any
     mask: int

@@ -546,7 +546,7 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     return a._filled(fill_value, dtype)
 
 
-# What a fused function has for NumPy's function of each name.
+# The fused function for NumPy's function of each name.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "allclose": _all_close,
     "append": _append,

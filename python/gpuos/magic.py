@@ -25,7 +25,7 @@ MAIN = re.compile(r"\bmain\s*\(")
 
 
 class Shell(Protocol):
-    """What is used of IPython's shell."""
+    """The used part of IPython's shell."""
 
     user_ns: dict[str, Any]
     execution_count: int

@@ -1,4 +1,4 @@
-"""What arguments of NumPy's functions are, beside arrays of gpuos.
+"""Read arguments of NumPy's functions that come with arrays of gpuos.
 
 NumPy makes arrays of lists and of some numbers. Where a number says how to
 compute, an array of integers may stand for it: it is waited for.

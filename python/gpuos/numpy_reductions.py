@@ -236,7 +236,7 @@ def _without_nan(name: str, neutral: Any) -> Callable[..., Any]:
 
 
 def _extreme_without_nan(name: str, otherwise: float) -> Callable[..., Any]:
-    """The same; NaN where there is nothing else."""
+    """Make the function of a reduction that gives NaN where all is NaN."""
     reduction = _reduction(name)
 
     def compute(

@@ -1,4 +1,4 @@
-"""What errors say of a call of a NumPy function: its name, not that of ours."""
+"""Name NumPy's function, not ours, in the errors of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pickle, and so other processes, are given of gpuos' objects.
+"""Pickle gpuos' objects, also for other processes.
 
 Bindings call `of_*` for `__reduce_ex__`, and pickles name `load_*`.
 """

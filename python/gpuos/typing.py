@@ -56,7 +56,7 @@ ArrayInput: TypeAlias = (
 
 
 class Stats(TypedDict):
-    """What `Runtime.stats()` tells: counters since the start, and choices.
+    """The result of `Runtime.stats()`: counters since the start, and choices.
 
     A large task is cut into tiles, of which each counts as a task.
     """
@@ -81,13 +81,13 @@ class Stats(TypedDict):
     threads_per_worker: int
     """Lanes of one worker; 1 on the host."""
     registers_per_thread: int
-    """What a whole operator may use, on a GPU; more goes to the stack."""
+    """The most that a whole operator uses on a GPU. More goes to the stack."""
     stack_bytes_per_thread: int
     """The stack that it may use, on a GPU. Bytes."""
     tasks_submitted: int
     """Tasks that were submitted."""
     tasks_completed: int
-    """Of these, what was done at the last look at the queue."""
+    """Tasks that were done at the last look at the queue."""
     batches_submitted: int
     """Pieces in which tasks were queued. Few tasks in each: `submit_many`, or a
     fused function, would cost less."""
@@ -95,7 +95,7 @@ class Stats(TypedDict):
     """Tasks that had to wait for an earlier one, because they use its memory.
     Where it is near `tasks_submitted`, tasks hardly run beside each other."""
     tasks_chained: int
-    """Of these, what one worker runs in a row, which waits for nobody."""
+    """Tasks that one worker runs in a row, without a wait."""
     chains: int
     """Such rows."""
     bursts: int

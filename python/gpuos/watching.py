@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("gpuos.watch")
 
-# What compilers begin PTX with, behind comments.
+# Compilers begin PTX with this, after comments.
 PTX = re.compile(r"^\s*\.version\s", re.MULTILINE)
 # An editor may need several steps for one save.
 QUIET_S = 0.02
@@ -43,7 +43,7 @@ GONE = MOVED | inotify.IGNORED
 
 
 class Watch:
-    """What Runtime.watch() returns; close() ends it, as does a with-block."""
+    """The result of Runtime.watch(). close() ends it, and so does a with-block."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Watch:
             return False
         if self._saved_at is None or self._thread is not None:
             return True
-        # Of its own: a compiler may take a minute.
+        # It has a thread of its own, because a compiler may take a minute.
         thread = threading.Thread(
             target=self._work, name="gpuos-watch", daemon=True
         )

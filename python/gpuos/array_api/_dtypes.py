@@ -45,7 +45,7 @@ KINDS["numeric"] = (
     KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
 )
 
-# What Python's numbers become: those of a runtime's own makers.
+# Python's numbers become these dtypes, as in functions of a runtime.
 DEFAULTS: dict[str, np.dtype[Any]] = {
     "real floating": float32,
     "complex floating": complex64,
@@ -68,7 +68,7 @@ def can_cast(from_: Any, to: Any, /) -> Any:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """What finfo() says, in Python's numbers."""
+    """The result of finfo(), in Python's numbers."""
 
     bits: int
     eps: float
@@ -80,7 +80,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntegerInfo:
-    """What iinfo() says."""
+    """The result of iinfo()."""
 
     bits: int
     max: int
@@ -120,7 +120,7 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """As NumPy's: numbers of Python are weak beside dtypes and arrays."""
+    """Return NumPy's result type. Numbers of Python are weak."""
     found: np.dtype[Any] = np.result_type(
         *(
             x.dtype if isinstance(x, (Array, Value)) else x

@@ -1,4 +1,4 @@
-"""What the namespace says about itself."""
+"""The inspection functions of the namespace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_AXES = 8
 
 
 class NamespaceInfo:
-    """What __array_namespace_info__() gives."""
+    """The result of __array_namespace_info__()."""
 
     def capabilities(self) -> dict[str, Any]:
         return {

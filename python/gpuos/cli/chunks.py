@@ -18,7 +18,7 @@ CHUNKS_IN_FLIGHT = 2
 
 
 class Work(NamedTuple):
-    """What is done with every chunk."""
+    """The work for every chunk."""
 
     rt: gpuos.Runtime
     op: gpuos.Operator

@@ -139,7 +139,7 @@ class Demo:
         self.flow.finish()
 
     def _define(self, name: str, symbol: str) -> gpuos.Operator:
-        # What is compiled is injected; an expression needs no compiler.
+        # Compiled code is injected. An expression needs no compiler.
         try:
             source = SOURCE.format(name=name, symbol=symbol)
             return self.rt.define(name, source=source, inputs=2)

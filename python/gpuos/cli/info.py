@@ -35,7 +35,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(function=main)
 
 
-# What gpuos computes with, or finds NVRTC in.
+# gpuos computes with these packages, or finds NVRTC in them.
 PACKAGES = (
     *("numpy", "ml_dtypes", "torch", "cupy", "numba"),
     *("nvidia-cuda-nvrtc", "nvidia-nvjitlink"),

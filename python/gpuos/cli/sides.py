@@ -41,7 +41,7 @@ OPERATIONS = 7  # of it
 
 @dataclass(frozen=True)
 class Side:
-    """Who ran the loop, what a step took, and how often that is in another's.
+    """A contestant, the time of a step, and its ratio to another one's time.
 
     `factor` is None for one that others are compared with.
     """

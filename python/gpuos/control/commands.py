@@ -1,4 +1,4 @@
-"""What a client may ask for."""
+"""The commands of a client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger("gpuos.control")
 
 
 class Client(NamedTuple):
-    """Who asks."""
+    """The client of a command."""
 
     pid: int
     uid: int

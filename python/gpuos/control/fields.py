@@ -1,4 +1,4 @@
-"""What the fields of a message may be."""
+"""The types of a message's fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes over the socket: a line of JSON to the server, and one back."""
+"""The messages of the socket: a line of JSON to the server, and one back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_NUMBER = 20  # digits; Python's own conversion may be slow
 
 
 class BadMessage(ValueError):
-    """What came is no message."""
+    """The line is no message."""
 
 
 def receive(connection: socket.socket, seconds: float, most: int) -> bytes:

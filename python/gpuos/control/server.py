@@ -42,7 +42,7 @@ _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
 class Server:
-    """What serve() returns; close() ends it, as does a with-block."""
+    """The result of serve(). close() ends it, and so does a with-block."""
 
     def __init__(self, file: SocketFile, commands: Commands) -> None:
         self._file = file

@@ -27,7 +27,7 @@ class Taken(_core.InvalidArgument):
 
 
 class Inode(NamedTuple):
-    """What tells a file from others that had its name."""
+    """The identity of a file, which differs from earlier ones of its name."""
 
     device: int
     number: int
@@ -96,7 +96,7 @@ class SocketFile:
                 os.close(lock)
                 text = f"{self.path}: expected a free path, another serves it"
                 raise Taken(text) from None
-            # Whoever had it may have removed it before we locked it.
+            # Its last owner may have removed it before we locked it.
             if self._inode_of(self._lock_name) == Inode.of(os.fstat(lock)):
                 return lock
             os.close(lock)

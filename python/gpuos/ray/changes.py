@@ -1,4 +1,4 @@
-"""What a pool is asked to define and to replace, and the `with` block of it."""
+"""The definitions and replacements of a pool, and their `with` block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member does for one call: operators, fused functions, functions."""
+"""Run one call in a member: operators, fused functions, functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""So many calls at a time, and the others can be taken back."""
+"""Limit the number of calls at a time. Waiting calls can be cancelled."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _attend(
     or it was closed."""
     module = ray()
     answers: dict[int, Any] = {}
-    # Who compiles goes on telling the log that it lives.
+    # A process that compiles still tells the log that it is alive.
     with futures.ThreadPoolExecutor(1, "gpuos.ray.join") as compiler:
         work: list[Any] = []
         while (follower := me()) is not None and not follower.is_over:

@@ -1,4 +1,4 @@
-"""What a pool has been told, in order: the one place where a version begins."""
+"""The changes of a pool, in order. Versions are numbered here alone."""
 
 from __future__ import annotations
 

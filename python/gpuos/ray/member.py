@@ -1,4 +1,4 @@
-"""What runs in each actor of a pool."""
+"""The code of each actor of a pool."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class Pool:
 
     @property
     def version(self) -> int:
-        """That of the operators which calls of this caller run from now on.
+        """Version of the operators that this caller's next calls use.
 
         It grows with each change, also of others, of which this process hears
         within a millisecond or so.
@@ -373,7 +373,8 @@ class Pool:
 
     def _commit(self, asked: list[changes.Change]) -> int:
         self._check_open()
-        # As long as compilers take: the log has a deadline for each member.
+        # It waits as long as compilers take. The log has a deadline for each
+        # member.
         version: int = value_of(
             self._log.propose.remote(pickle.dumps(asked)),
             None,

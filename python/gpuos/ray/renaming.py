@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuos import _core
 
-# What define() takes beside the name.
+# The arguments of define() after the name.
 _KEYWORDS = [
     name
     for name, value in vars(_core.Definition).items()

@@ -1,4 +1,4 @@
-"""What names of operators mean in a runtime at each version of a pool."""
+"""The meaning of operators' names in a runtime at each version of a pool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEPT_OPERATORS = 384  # of a runtime's 1024 slots; the newest has what it needs
 
 
 class Entry(NamedTuple):
-    """What a name means: the version that gave it this, and what it is."""
+    """The meaning of a name, and the version that gave it."""
 
     born: int
     definition: _core.Definition

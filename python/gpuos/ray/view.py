@@ -16,7 +16,7 @@ _LOOK_S = 0.05  # how often who waits looks whether the call was cancelled
 
 
 class View:
-    """What a function of Pool.map() and submit() is given as its runtime.
+    """The runtime argument of a function of Pool.map() and submit().
 
     All that a gpuos.Runtime has; operators of the pool go by their names, or by
     what its define() returned.

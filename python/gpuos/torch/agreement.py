@@ -1,4 +1,4 @@
-"""What all ranks of a process group do, or none of them."""
+"""Changes that all ranks of a process group make, or none of them."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def compile_into(
     """
     choosing.check_tried()
     target = folder / f"{choosing.name()}.so"
-    # What other sources gave for the same PyTorch and Python.
+    # Removes bridges of other sources for the same PyTorch and Python.
     for old in folder.glob(f"{choosing.name().rpartition('-')[0]}-*.so"):
         old.unlink()
     plan = _plan(target)

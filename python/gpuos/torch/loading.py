@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-# What looks at no elements, or is made of operators that are taken: these pass
-# while others are pending.
+# These look at no elements, or consist of operators that are deferred. They
+# pass while others are pending.
 VIEWS = [
     "view",
     "alias",

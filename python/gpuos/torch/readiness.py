@@ -48,7 +48,7 @@ log.addHandler(logging.NullHandler())  # silent unless the program wants it
 
 
 class _Process:
-    """What this process knows of its bridge, in one thread at a time."""
+    """The bridge of this process. One thread uses it at a time."""
 
     def __init__(self) -> None:
         # The handler of a signal or a finalizer may come while this thread has it.
