@@ -150,7 +150,7 @@ Value where(const Operand& condition, const Operand& x, const Operand& y) {
   const Value made = ProgramBuilder::apply(
       Op::Where,
       {as_bool(condition, like), literal_of(x, like), literal_of(y, like)});
-  // Of two numbers it is an array, which does not give way to others.
+  // From two numbers it makes an array, which is not weak.
   return ProgramBuilder::cast(made, made.dtype());
 }
 

@@ -10,7 +10,8 @@ namespace gpuos::program {
 /// Throws: InvalidArgument, naming `where`, if there is no such axis.
 int place_of(int axis, int rank, std::string_view where);
 
-/// The same of several. Throws: InvalidArgument also if one is there twice.
+/// Returns the places of several axes. Throws: InvalidArgument also if an axis
+/// comes twice.
 std::vector<int> places_of(std::span<const int> axes, int rank,
                            std::string_view where);
 

@@ -11,7 +11,7 @@
 namespace gpuos::program {
 namespace {
 
-/// What has no memory, where nobody reads.
+/// The address of inputs without memory. No task reads it.
 alignas(16) char no_memory[16];
 
 void check_arguments(const Plan& plan, std::span<const TensorView> arguments) {
@@ -113,7 +113,7 @@ IndexedAxis CallInputs::part_of(std::size_t joined, std::size_t part) const {
   return at;
 }
 
-/// Of an axis of `size` in a value that has another one if it is broadcast.
+/// Indexes an axis of `size`. The value has another size if it is broadcast.
 IndexedAxis CallInputs::kept_of(const AxisIndex& axis, const DimSet& whole,
                                 std::int64_t size) const {
   const IndexedAxis all{0, size, 1};

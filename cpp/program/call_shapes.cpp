@@ -15,7 +15,7 @@
 namespace gpuos::program {
 namespace {
 
-/// Of larger graphs a node takes too long.
+/// In larger graphs a node would take too long.
 constexpr std::size_t kMostChecked = 4096;
 
 bool do_broadcast(const Shape& a, const Shape& b) {
@@ -54,7 +54,7 @@ void check_has_elements(const Graph& graph, const Node& node) {
                                    ": expected at least 1 element, got 0"));
 }
 
-/// What a node is computed of, itself too.
+/// Returns the nodes that a node is computed of, and itself.
 std::vector<std::uint32_t> ancestors_of(const Graph& graph,
                                         std::uint32_t last) {
   std::vector<bool> is_used(last + 1);

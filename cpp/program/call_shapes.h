@@ -9,8 +9,8 @@ namespace gpuos::program {
 /// The shape of a node for the call's shapes. Throws: InvalidArgument.
 Shape shape_of(const Graph& graph, std::uint32_t node);
 
-/// The same for what depends on it, so that the graph is right for no other
-/// shapes. Throws: InvalidArgument for a graph of all calls, too.
+/// Returns the shape and makes the graph depend on it, so that it is right for
+/// no other shapes. Throws: InvalidArgument for a graph of all calls, too.
 Shape told_shape(Graph& graph, std::uint32_t node);
 
 /// Throws: InvalidArgument, naming the operation, if the call's shapes do not

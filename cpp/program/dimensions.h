@@ -17,7 +17,7 @@ class Dimensions {
  public:
   explicit Dimensions(const Graph& graph);
 
-  /// Those of nodes that the graph got meanwhile.
+  /// Adds the dimensions of the graph's new nodes.
   void add_new(const Graph& graph);
   const std::vector<SetId>& of(std::uint32_t node) const { return dims_[node]; }
   const std::vector<DimSet>& sets() const noexcept { return sets_; }

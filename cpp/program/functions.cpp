@@ -73,7 +73,7 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
   if (!exponent.is_number() || exponent.number().is_complex() || x.is_weak())
     return ProgramBuilder::apply(Op::Power, {x, y});
   const double number = exponent.number().real();
-  // Of complex values there are only those below.
+  // Complex values have only the powers below.
   Value base = is_complex(x.dtype()) ? x : promoted(x, y);
   const bool is_exact = !is_floating(base.dtype()) && !is_complex(base.dtype());
   if (is_exact && number < 0)
@@ -124,8 +124,8 @@ ShortLimits limits_of(DType short_float) {
   }
 }
 
-// What is added is more than half a step of the short float and less than one
-// and a half, so that the sum is rounded to the next number.
+// The sum is rounded to the next number. For that it adds more than half a step
+// of the short float, and less than one and a half.
 Value next_of_short(const Value& a, const Value& b, DType dtype) {
   const ShortLimits limits = limits_of(dtype);
   const auto widened = [&](const Value& value) {

@@ -67,7 +67,8 @@ struct CallShapes {
   bool is_strict = false;
 };
 
-/// What was asked of one call, so that the graph may be right for no other.
+/// The facts of one call that were asked for. The graph may be wrong for other
+/// calls.
 struct Asked {
   bool shapes = false;
   std::vector<std::uint32_t> scalars;  // in order
@@ -80,9 +81,9 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<ProgramArgument> inputs;
   std::vector<InputSource> sources;  // of the inputs
   std::uint32_t arguments = 0;
-  /// Of each input the first one that has its shape, which may be itself.
+  /// For each input, the first one with its shape, which may be itself.
   std::vector<std::uint32_t> alike;
-  /// Of each dimension of an input the first one that has its size.
+  /// For each dimension of an input, the first one with its size.
   std::vector<DimSet> dims;
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
@@ -90,7 +91,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<Join> joins;  // a node's index is one of them
   std::vector<ResultPiece>
       pieces;  // of the results the outputs, if there are joins
-  /// Of the nodes, as far as somebody asked.
+  /// The dimensions of the nodes, as far as they were asked for.
   std::shared_ptr<Dimensions> dimensions;
   std::optional<CallShapes> call;
   Asked asked;
@@ -115,7 +116,8 @@ DType weak_dtype(const gpuos::Scalar& number) noexcept;
 /// A weak number that is the same in every call; equal ones are one.
 std::uint32_t add_literal(Graph& graph, const gpuos::Scalar& number);
 
-/// What `value` is as `dtype`: itself, a scalar of that dtype, or a cast.
+/// Converts `value` to `dtype`: it is itself, a scalar of that dtype, or a
+/// cast.
 std::uint32_t convert(Graph& graph, std::uint32_t value, DType dtype);
 
 }  // namespace gpuos::program

@@ -76,7 +76,7 @@ class HostInterpreter {
         range_of(task_.rows.columns, lane_.tile(), lane_.tiles());
     run_part(0, {0, begin, std::min<std::size_t>(chunk_, end - begin)});
     run_loop(1, 0, begin, end);
-    // What is the same for all elements.
+    // Computes the values that are the same for all elements.
     if (lane_.tile() == 0) run_part(2, {0, 0, 1});
   }
 
@@ -310,8 +310,8 @@ class HostInterpreter {
     table_.loops[x.opcode](operands);
   }
 
-  /// What is in memory as it would be in a cell, and only the next instruction
-  /// reads, stays there.
+  /// Returns whether a value stays in memory. It has the form of a cell then,
+  /// and only the next instruction reads it.
   bool stays(Code code, i64 stride) const {
     return (code == Code::Load32 && stride == 4) ||
            (code == Code::Load64 && stride == 8);

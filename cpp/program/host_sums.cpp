@@ -145,7 +145,7 @@ void HostSums::push(const Kind& kind, u64 number) {
 }
 
 void HostSums::join_level(const Kind& kind, u32 level) {
-  // What came first is the first operand.
+  // The earlier value is the first operand.
   char* const earlier = values(kind, kPartials + level);
   both(kind, earlier, values(kind, 0), rows_);
   std::memcpy(values(kind, 0), earlier, rows_ * kind.bytes());

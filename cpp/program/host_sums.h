@@ -9,9 +9,9 @@
 
 namespace gpuos::program {
 
-/// What the reductions of a task gather, put together in the order of
-/// device/program_order.h: of one row, or of several side by side. Places
-/// (argmax, argmin) are not among them.
+/// The reductions of a task, in the order of device/program_order.h. It reduces
+/// one row, or several side by side. Places (argmax, argmin) are not among
+/// them.
 class HostSums {
  public:
   HostSums(const TaskReader& task, const LoopTable& table);
@@ -65,8 +65,8 @@ class HostSums {
   const LoopTable& table_;
   char* memory_ = nullptr;
   std::size_t rows_ = 1;
-  /// Of the sum in each cell: where its values begin. Units: words; side by
-  /// side: a row.
+  /// For the sum in each cell, the begin of its values. Units: words, or rows
+  /// if several are side by side.
   std::array<u32, kMaxCells> offset_;
 };
 

@@ -36,11 +36,11 @@ IndexedAxis slice_of(const AxisIndex& axis, std::int64_t size) {
       is_back ? std::uint64_t{0} - static_cast<std::uint64_t>(axis.step)
               : static_cast<std::uint64_t>(axis.step);
   const std::uint64_t count = (static_cast<std::uint64_t>(span) - 1) / step + 1;
-  // Of one element no step is walked, and a long one would not be counted.
+  // One element needs no step, and a long step could not be counted.
   return {first, static_cast<std::int64_t>(count), count > 1 ? axis.step : 1};
 }
 
-/// Of what moves by `start` places, the last ones to the front.
+/// Rolls an axis by `start` places, so that the last ones come to the front.
 IndexedAxis turned(const AxisIndex& axis, std::int64_t size) {
   if (size == 0) return {};
   const std::int64_t over = axis.start % size;
@@ -97,7 +97,7 @@ AxisIndex same_size(const AxisIndex& axis) {
   const bool is_reverse = axis.step == -1 && axis.start == AxisIndex::kLast &&
                           axis.stop == AxisIndex::kFirst;
   if (is_reverse) return {};
-  // What is cut off at both ends, as far as it can be counted.
+  // Limits both ends, so that they can be counted.
   constexpr std::int64_t kMost = std::int64_t{1} << 61;
   const bool has_end =
       axis.stop == AxisIndex::kLast || (axis.stop < 0 && axis.stop > -kMost);

@@ -8,19 +8,19 @@
 
 namespace gpuos::program {
 
-/// What an index keeps of an axis of some size.
+/// The part of an axis of some size that an index keeps.
 struct IndexedAxis {
   std::int64_t first = 0;
   std::int64_t size = 0;
   std::int64_t step = 1;
 };
 
-/// As Python means it. Throws: InvalidArgument for a place that is not there,
-/// and for sizes that it does not fit.
+/// Indexes an axis as Python does. Throws: InvalidArgument for a place that
+/// does not exist, and for sizes that it does not fit.
 IndexedAxis indexed_axis(const AxisIndex& axis, std::int64_t size);
 
-/// The same, and All if it keeps any axis as it is.
-/// Throws: InvalidArgument for a step of 0.
+/// Checks an index. Returns All for one that keeps any axis as it is. Throws:
+/// InvalidArgument for a step of 0.
 AxisIndex checked(const AxisIndex& axis);
 
 /// One for all that keep as many places of every axis: x[1:], x[:-1] and so on.

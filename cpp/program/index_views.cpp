@@ -18,7 +18,7 @@
 namespace gpuos::program {
 namespace {
 
-/// What an index does to one dimension of a value.
+/// The index of one dimension of a value.
 struct DimIndex {
   AxisIndex axis;
   DimSet whole;  // whose size the value has there
@@ -27,7 +27,7 @@ struct DimIndex {
 };
 using DimIndices = std::vector<DimIndex>;
 
-/// Those of the operand's dimensions, which are the last ones.
+/// Returns the indices of the operand's dimensions, which are the last ones.
 DimIndices last_of(const DimIndices& all, std::size_t rank) {
   return {all.end() - static_cast<std::ptrdiff_t>(rank), all.end()};
 }
@@ -47,7 +47,7 @@ Dim dim_like(const Graph& graph, const Dim& from, const DimIndex& index,
              const Dim& dim) {
   if (is_all(index)) return from;
   if (index.axis.kind == AxisIndex::Kind::Part) {
-    // As long as the part, or broadcast, which an array says itself.
+    // It is as long as the part, or broadcast. The array tells which.
     const InputSource& joined =
         graph.sources[static_cast<std::size_t>(index.axis.stop)];
     const std::size_t rank =
@@ -120,8 +120,8 @@ class Indexing {
     return add_join(graph_, std::move(parts), dim);
   }
 
-  /// What has one place in every call is as it was, as if it were broadcast:
-  /// where another part has none left, it has none either.
+  /// A part with one place in every call stays, as if it were broadcast. Where
+  /// another part has no place left, it has none either.
   void make_alike(std::vector<std::uint32_t>& parts, std::size_t axis) const {
     std::vector<DimSet> known(graph_.nodes[parts[0]].rank);
     for (const std::uint32_t part : parts) {

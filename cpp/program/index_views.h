@@ -8,7 +8,7 @@
 
 namespace gpuos::program {
 
-/// What `axes`, one for each dimension, keeps of a node.
+/// Indexes a node by `axes`, one for each dimension.
 std::uint32_t index_node(Graph& graph, std::uint32_t id,
                          std::span<const AxisIndex> axes);
 

@@ -52,7 +52,7 @@ struct InputSource {
   friend auto operator<=>(const InputSource&, const InputSource&) = default;
 };
 
-/// What an output of a plan is of a result: along some dimensions only a part.
+/// The part of a result that is an output of a plan, along some dimensions.
 struct ResultPiece {
   struct Part {
     std::uint32_t dim = 0;

@@ -24,7 +24,7 @@ constexpr bool is_join(const Instruction& x) {
   return kind_of(x) == kJoin || kind_of(x) == kPlaceJoin;
 }
 
-/// What a reduction gathers for each row. Units: words of 32 bits.
+/// Returns the size of a reduction's value for a row. Units: words of 32 bits.
 constexpr u32 cells_of(const Instruction& join) {
   const u32 value = cells_of(type_of(join.opcode));
   return value + (kind_of(join) == kPlaceJoin ? 2 : 0);

@@ -12,9 +12,9 @@ namespace gpuos::program {
 std::uint32_t add_join(Graph& graph, std::vector<std::uint32_t> parts,
                        std::uint32_t axis);
 
-/// What `axis` takes of parts one after the other, which are as long as they
-/// are in this call: a part, or some of them joined.
-/// Throws: InvalidArgument for a graph of all calls.
+/// Indexes joined parts along an axis. The parts have their lengths of this
+/// call. The result is a part, or some of them joined. Throws: InvalidArgument
+/// for a graph of all calls.
 std::uint32_t index_parts(Graph& graph, const std::vector<std::uint32_t>& parts,
                           std::uint32_t dim, const AxisIndex& axis);
 

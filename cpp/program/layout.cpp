@@ -100,7 +100,7 @@ void check_sizes(const Layout& layout) {
                  layout.sizes[d]));
 }
 
-/// Of dimensions [first, last). Without the checks nobody needs it.
+/// Returns the elements of dimensions [first, last). Only checks use it.
 [[maybe_unused]] std::uint64_t count(const Layout& layout, std::uint32_t first,
                                      std::uint32_t last) {
   std::uint64_t count = 1;

@@ -7,8 +7,8 @@
 namespace gpuos::program {
 namespace {
 
-/// Of one loop: a long function and a few additions. Measured: with half of it
-/// the loads and stores cost more, with twice of it the processor waits
+/// The most work of one loop: a long function and a few additions. Half of it
+/// costs more loads and stores, and with twice of it the processor waits
 /// (docs/lab/host.md).
 constexpr std::size_t kMostWork = 20;
 

@@ -25,8 +25,8 @@ struct LoopCuts {
   std::vector<Type> arrays;
 };
 
-/// Of the loop that does `part` of `pass`. `is_row`: the steps whose values are
-/// those of a row.
+/// Cuts the loop of `part` of `pass`. `is_row` marks steps whose values belong
+/// to a row.
 LoopCuts cut_loop(const Pass& pass, std::size_t part,
                   const std::vector<bool>& is_row);
 

@@ -42,7 +42,7 @@ bool stays_in_range(const Step& step) {
   }
 }
 
-// What a narrow dtype would make of the value.
+// Cuts the value to a narrow dtype.
 void narrow(Operations& operations, DType dtype, Type type) {
   switch (dtype) {
     case DType::Int8:

@@ -14,7 +14,7 @@ struct Operation {
 
 using Operations = Few<Operation, 4>;
 
-/// What the vocabulary says of a function beside its types.
+/// The properties of a function in the vocabulary, except its types.
 enum Traits : std::uint8_t {
   kNone = 0,
   kStays = 1,     // results are operands' values or whole numbers between them
@@ -26,15 +26,15 @@ enum Traits : std::uint8_t {
 /// Traits; 0 for what is no function of the vocabulary.
 std::uint32_t traits_of(Code code) noexcept;
 
-/// What computes `step`, one operation after the other, each on the result of
-/// the one before; the first has all operands. Empty: the result is the
-/// operand itself. Not for loads, stores, scalars and reductions.
+/// Returns the operations that compute `step`. The first has all operands, and
+/// each later one the result of the one before. It is empty if the result is
+/// the operand itself. Not for loads, stores, scalars and reductions.
 Operations operations_of(const Step& step);
 
 /// How many of its operands are steps.
 std::size_t operands_of(const Step& step);
 
-/// What makes a reduction's result a value of its dtype.
+/// Returns the operations that convert a reduction's result to its dtype.
 Operations after_reduction(const Step& step);
 
 /// A Form: how `operation` is run.

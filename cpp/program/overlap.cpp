@@ -67,7 +67,7 @@ std::int64_t add_terms(const TensorView& view, std::vector<Term>& terms) {
   auto lowest = reinterpret_cast<std::int64_t>(view.data);
   if (size > 1) terms.push_back({1, size - 1});
   for (std::size_t d = 0; d < view.dims; ++d) {
-    // Of one element the stride may be any number.
+    // The stride of one element may be any number.
     if (view.shape[d] <= 1) continue;
     const std::int64_t stride = stride_of(view, d) * size;
     if (stride == 0) continue;

@@ -21,7 +21,7 @@ bool is_literal(const ScalarWord& word, const Graph& graph) {
          graph.scalars[word.source].kind == ScalarSource::Kind::Literal;
 }
 
-/// What a step is computed of: accesses, and numbers of the program.
+/// The accesses and numbers that a step needs.
 struct Needs {
   std::set<std::uint32_t> arguments;
   std::set<std::uint32_t> literals;

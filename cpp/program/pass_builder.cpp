@@ -36,7 +36,7 @@ PassBuilder::PassBuilder(const Graph& graph, Dimensions& dims,
     : graph_(graph), dims_(dims), stored_(stored) {}
 
 void PassBuilder::set_axes(std::span<const Root> roots) {
-  // What is 1 in every call is nothing to walk along, so it is no axis.
+  // A dimension that is 1 in every call is no axis.
   const auto& dims = dims_.of(roots[0].node);
   AxisMap walked = no_axes();
   for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -62,7 +62,7 @@ void PassBuilder::set_axes(std::span<const Root> roots) {
   for (std::size_t d = 0; d < dims.size(); ++d)
     if (walked[d] != kNoDim)
       root_map_[d] = number[static_cast<std::size_t>(walked[d])];
-  // Of a reduction that keeps all axes of the roots.
+  // The reduction keeps all axes of the roots.
   if (pass_.inner.empty()) pass_.inner = reduced_;
 }
 
@@ -101,7 +101,7 @@ AxisMap PassBuilder::operand_map(const Node& node, std::size_t k,
     const std::size_t shift = node.rank - operand.size();
     for (std::size_t d = 0; d < operand.size(); ++d) result[d] = map[shift + d];
   }
-  // What is 1 in every call is the same along any axis.
+  // A dimension that is 1 in every call fits any axis.
   for (std::size_t d = 0; d < operand.size(); ++d)
     if (operand[d] == 0) result[d] = kNoDim;
   return result;

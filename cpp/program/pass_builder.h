@@ -42,7 +42,7 @@ class PassBuilder {
 
   void set_axes(std::span<const Root> roots);
   void choose_outer(std::uint32_t node, const AxisMap& map);
-  /// What a reduction goes along, but for what is 1 in every call.
+  /// Returns the axes of a reduction, except those that are 1 in every call.
   std::vector<SetId> walked_by(const Node& reduction) const;
   AxisMap operand_map(const Node& node, std::size_t k,
                       const AxisMap& map) const;

@@ -17,7 +17,7 @@
 namespace gpuos::program {
 namespace {
 
-/// What a pass with a reduction computes besides.
+/// The other values that a pass with a reduction computes.
 enum class Company : std::uint8_t {
   All,      // what is around it, and other reductions
   Operand,  // what it reduces
@@ -56,7 +56,7 @@ class Scheduler {
   bool fuses() const { return company_ == Company::All; }
 
   void add_pass(const std::vector<Root>& roots) {
-    // What is stored meanwhile may give the pass other axes, which others do
+    // Values that are stored meanwhile may give the pass axes that others do
     // not fit.
     for (auto foreign = foreign_of(roots); !foreign.empty();
          foreign = foreign_of(roots))
@@ -66,7 +66,7 @@ class Scheduler {
     add_built(roots);
   }
 
-  // Of what does not fit a task a part is stored before.
+  // If it does not fit into a task, a part is stored before.
   void add_built(const std::vector<Root>& roots) {
     PassBuilder builder(graph_, dims_, stored_);
     Pass pass = builder.build(roots);

@@ -13,7 +13,7 @@
 
 namespace gpuos::program {
 
-/// What a pass reads or writes.
+/// Memory that a pass reads or writes.
 struct Buffer {
   enum class Kind : std::uint8_t { Input, Output, Temporary };
   Kind kind{};
@@ -22,11 +22,12 @@ struct Buffer {
   friend auto operator<=>(const Buffer&, const Buffer&) = default;
 };
 
-/// Of one pass: a task carries an address or a value for each, and in some
-/// layouts where a table lies.
+/// The most arguments of a pass. A task has an address or a value for each, and
+/// for some layouts the address of a table.
 inline constexpr std::size_t kMaxPassArguments = 25;
 
-/// Of one pass, scalars too: an instruction names them in a byte.
+/// The most constants and scalars of a pass. An instruction names them in a
+/// byte.
 inline constexpr std::size_t kMaxConstants = 255;
 
 /// Inputs and different views of them. A call has a pointer for each on its
@@ -96,9 +97,9 @@ struct Pass {
   std::size_t loops() const noexcept { return parts.size() / 2; }
   bool has_reduction = false;
   std::uint64_t operations = 0;  // steps that compute something
-  /// What the interpreter runs.
+  /// The interpreter runs this.
   std::vector<std::uint64_t> text;
-  /// The same for passes that one piece of code can serve.
+  /// Equal for passes that one piece of code can serve.
   std::string structure;
 };
 
@@ -117,16 +118,16 @@ struct Schedule {
 /// A program, ready for every runtime.
 struct Plan {
   std::vector<ProgramArgument> inputs;
-  /// Of the inputs what a call gives: all, if there are no sources.
+  /// The inputs that a call gives: all, if there are no sources.
   std::vector<ProgramArgument> arguments;
-  /// Of each input, if one is a view.
+  /// The source of each input, if one is a view.
   std::vector<InputSource> sources;
-  /// Of each input the first one that has its shape.
+  /// For each input, the first one with its shape.
   std::vector<std::uint32_t> alike;
   std::vector<ProgramArgument> outputs;
   std::vector<std::vector<SetId>> output_dims;
-  /// What a call gives for the outputs, which are the same if no values were
-  /// joined; else pieces of them.
+  /// The outputs that a call gives. They are pieces of outputs if values were
+  /// joined.
   std::vector<ProgramArgument> results;
   std::vector<std::vector<SetId>> result_dims;
   std::vector<ResultPiece> pieces;
@@ -142,7 +143,7 @@ struct Plan {
   Schedule split;
 };
 
-/// What a call gives to it. Throws: InvalidArgument if it is too much.
+/// Adds the arguments of a call. Throws: InvalidArgument if there are too many.
 void add_arguments(Plan& plan, const Graph& graph);
 
 std::shared_ptr<const Plan> make_plan(Graph& graph);

@@ -13,8 +13,8 @@ constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
 
 constexpr std::array kLoads{Load::Idle, Load::Backlog, Load::Busy};
 
-/// Those for which tasks are cut: where a worker does a tile alone, load says
-/// nothing.
+/// Returns the loads for which tasks are cut differently. Where a worker runs a
+/// tile alone, the load does not matter.
 std::span<const Load> loads_of(const Workers& workers) {
   const std::span<const Load> all(kLoads);
   return workers.lanes > 1 ? all : all.last(1);
@@ -152,8 +152,8 @@ class Preparation {
                        [](std::int64_t size) { return size > 1; });
   }
 
-  /// Of a deterministic device: a text with so many cells that fewer lanes
-  /// than usual have room is run in passes of its own for each reduction.
+  /// Returns whether all lanes have room. On a deterministic device a text with
+  /// too many cells for that runs each reduction in a pass of its own.
   bool has_lanes(const std::vector<PassCode*>& codes) const {
     if (!workers_.are_deterministic) return true;
     for (std::size_t i = 0; i < codes.size(); ++i)
@@ -247,7 +247,7 @@ class Preparation {
     }
   }
 
-  /// But for the address.
+  /// Compares everything except the address.
   static bool is_same_array(const TensorView& input, const TensorView& output) {
     if (size_of(input.dtype) != size_of(output.dtype) ||
         input.dims != output.dims)
@@ -358,7 +358,8 @@ class Preparation {
   Prepared& prepared_;
 };
 
-/// Of what is plain, the number of elements, and what follows from it.
+/// Notes the number of elements of a plain pass, and the numbers that follow
+/// from it.
 void note_elements(std::uint64_t elems, const CallViews& call,
                    const Workers& workers, Prepared& prepared) {
   for (std::size_t i = 0; i < call.inputs.size(); ++i)

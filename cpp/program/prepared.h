@@ -17,7 +17,7 @@
 
 namespace gpuos::program {
 
-/// What runs a pass, shared by programs that have one of this structure.
+/// The code of a pass. Programs with a pass of this structure share it.
 struct PassCode {
   Text text;
   std::uint32_t cells = 0;  // that the text needs
@@ -39,8 +39,8 @@ struct CallViews {
   std::span<const TensorView> outputs;
 };
 
-/// What an array covers, seen from its address; nothing: both are the same.
-/// Units: bytes.
+/// The bytes that an array covers, relative to its address. It is empty if both
+/// are equal.
 struct Extent {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -81,7 +81,8 @@ struct Disjoint {
 /// All of a call that shapes and strides decide: what is left are addresses
 /// and scalars. It is written again and again, so its vectors keep their room.
 struct Prepared {
-  /// What tells calls apart but for addresses; empty: not ready.
+  /// The numbers that differ between calls, without addresses. It is empty
+  /// until ready.
   std::vector<std::int64_t> key;
   /// One number of it, which tells most of them apart.
   std::int64_t glance = 0;

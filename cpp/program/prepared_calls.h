@@ -43,13 +43,14 @@ class PreparedCalls {
   std::unique_lock<QuickMutex> lock() { return std::unique_lock(mutex_); }
   std::unique_lock<std::mutex> changing() { return std::unique_lock(changes_); }
 
-  /// What is prepared for this call; null: nothing. lock() is held, and only
-  /// meanwhile it stays so. Throws: InvalidArgument, as check_addresses().
+  /// Returns what is prepared for this call, or null. lock() must be held, and
+  /// the result is valid while it is. Throws: InvalidArgument, as
+  /// check_addresses().
   const Prepared* find(const std::shared_ptr<const Plan>& plan,
                        const CallViews& views);
 
-  /// What is prepared for one call, which it is if it was not. changing() is
-  /// held until the end, and lock() is not when it is made or destroyed.
+  /// Prepares one call, if needed, and holds the result. It holds changing()
+  /// until the end. lock() is not held when it is made or destroyed.
   class Taken {
    public:
     /// Throws: InvalidArgument for arrays that are none of the program.
@@ -96,7 +97,8 @@ class PreparedCalls {
 
   /// lock() is held. Null: the program is not known.
   Entry* entry_of(const Plan* plan);
-  /// The same, and it is known then. changing() is held, lock() is not.
+  /// Returns the entry and adds it if it is new. changing() must be held,
+  /// lock() must not.
   Entry& known_entry_of(const std::shared_ptr<const Plan>& plan);
   void forget_gone();
   void prepare(const std::shared_ptr<const Plan>& plan, const CallViews& views,
@@ -110,7 +112,7 @@ class PreparedCalls {
   std::mutex changes_;  // before mutex_
   PassCodes codes_;     // under changes_
   mutable QuickMutex mutex_;
-  // What follows is changed under both, and read under one of them.
+  // These are changed under both locks, and read under one of them.
   Workers workers_;
   Entries entries_;
   // The one that was found last; null: it may be gone. Under mutex_.

@@ -200,7 +200,7 @@ bool ProgramTable::write_many(const std::shared_ptr<const Plan>& plan,
   std::vector<TensorView> inputs;
   for (const Column& column : many.inputs) inputs.push_back(first_of(column));
   const TensorView out = first_of(many.out);
-  // Of an expression without inputs its output.
+  // An expression without inputs has its output here.
   if (inputs.size() < plan->inputs.size()) inputs.push_back(out);
   const program::CallViews views{inputs, {&out, 1}};
   const auto changing = prepared_.changing();
@@ -293,7 +293,7 @@ bool ProgramTable::write_ready(const std::shared_ptr<const Plan>& plan,
   const program::TaskModel* const task = only_task(*prepared, load);
   if (task == nullptr) return false;
   const program::PreparedPass& pass = prepared->passes[0];
-  // Whoever reads a shared text once more copies it first.
+  // A shared text is copied before it is read once more.
   if (pass.code->text.shared_bytes != 0) return false;
   write_task(pass, *task, {views, scalars, {}}, call);
   call.args[program::TaskModel::kText] = pass.code->text.address;
@@ -368,7 +368,7 @@ void ProgramTable::add_gathered(const program::TaskModel& model,
   const std::uint64_t values = take_block(counters, bytes, program_call);
   const std::uint64_t first = values - 4 * std::uint64_t{counters};
   call.args[model.gathered_arg] = first;
-  // Whoever has the block next comes after this task.
+  // The next user of the block comes after this task.
   call.accesses[call.access_count++] = {first, values + bytes, true};
 }
 

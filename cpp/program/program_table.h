@@ -42,8 +42,8 @@ class ProgramTable {
                 const std::span<const Scalar>& scalars, const Stream& stream,
                 const Allocate& allocate);
 
-  /// The same if that takes no wait and the call is prepared. False: nothing
-  /// was queued, and submit() must do it.
+  /// Submits if it need not wait and the call is prepared. Returns false if
+  /// nothing was queued. submit() must do it then.
   bool try_submit(const std::shared_ptr<const program::Plan>& plan,
                   const program::CallViews& views,
                   const std::span<const Scalar>& scalars, const Stream& stream,
@@ -77,7 +77,7 @@ class ProgramTable {
   std::uint64_t programs() const { return prepared_.programs(); }
 
  private:
-  /// What a task counts for when its pass may be compiled.
+  /// The weight of a task in the decision to compile its pass.
   struct Work {
     const std::shared_ptr<const program::Plan>* plan = nullptr;  // the caller's
     program::PassCode* code = nullptr;
@@ -95,8 +95,8 @@ class ProgramTable {
                    const program::CallViews& views,
                    const std::span<const Scalar>& scalars, const Stream& stream,
                    Call& call, Work& work);
-  /// The same of any call, which is prepared then. False: it has other tasks,
-  /// or it needs memory.
+  /// Writes the single task of any call, which is prepared then. Returns false
+  /// if it has other tasks, or if it needs memory.
   bool write_single(const std::shared_ptr<const program::Plan>& plan,
                     const program::CallViews& views,
                     std::span<const Scalar> scalars, const Stream& stream,

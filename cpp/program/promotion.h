@@ -8,8 +8,8 @@ namespace gpuos::program {
 /// over integers; two short floats give float32.
 DType promote(DType a, DType b) noexcept;
 
-/// The same for a number of Python that meets an array: `weak` is Bool, Int64,
-/// Float64 or Complex128.
+/// Promotes a number of Python next to an array. `weak` is Bool, Int64, Float64
+/// or Complex128.
 DType promote_weak(DType weak, DType array) noexcept;
 
 /// The smallest floating dtype that NumPy computes a function of this dtype in.

@@ -15,7 +15,7 @@ using program::in_single;
 
 namespace {
 
-// What mean, var and norm are computed in: integers as float64.
+// Converts for mean, var and norm: integers become float64.
 Value as_floating(const Value& x) {
   const bool is_exact = !is_floating(x.dtype()) && !is_complex(x.dtype());
   return is_exact ? ProgramBuilder::cast(x, DType::Float64) : x;

@@ -8,8 +8,8 @@
 
 namespace gpuos::program {
 
-/// The same elements in C order under another shape; empty if that is no view.
-/// `shape` has as many elements.
+/// Gives the elements, in C order, another shape. It is empty if that is no
+/// view. `shape` has as many elements.
 std::optional<TensorView> reshaped(const TensorView& view,
                                    std::span<const std::int64_t> shape);
 

@@ -64,8 +64,8 @@ class Scratch {
   /// is too much or all are taken. `is_idle`: no task is pending, so the block
   /// of the call before will do, which is there already.
   Lease take(std::size_t bytes, bool is_idle);
-  /// The same for a graph, whose tasks may run again whenever they like: of
-  /// any size, and nobody else's until the end.
+  /// Returns memory for a graph, whose tasks may run again at any time. It has
+  /// any size and is not shared until the end.
   std::uint64_t keep(std::size_t bytes);
 
  private:

@@ -12,10 +12,10 @@ namespace {
 
 /// A row that is longer is better reduced by several workers.
 constexpr std::int64_t kLongRow = 1 << 16;
-/// So many rows keep all workers of a large device busy.
+/// This many rows keep all workers of a large device busy.
 constexpr std::int64_t kManyRows = 256;
 
-/// What the caller knows of an input.
+/// Returns the name of an input for the caller.
 std::string name_of(const Plan& plan, std::uint32_t input) {
   if (plan.sources.empty()) return concat("input ", input);
   std::uint32_t root = input;

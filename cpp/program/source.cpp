@@ -69,8 +69,8 @@ class SourceWriter {
       if (each.kind == Step::Kind::Compute)
         for (const Operation& operation : operations_of(each))
           needs.add(operation);
-    // What g++ does to conditions that are partly the same keeps a loop from
-    // being vectorised.
+    // g++ merges conditions that are partly equal, and then does not vectorise
+    // the loop.
     line(
         "#if defined(__GNUC__) && !defined(__clang__) && "
         "!defined(__CUDACC__)\n"
@@ -111,7 +111,7 @@ class SourceWriter {
         pairs == 0 ? "" : concat(" << (", pairs, "u >> access & 1)"), ";\n  }");
   }
 
-  /// Of loops, a bit each.
+  /// Returns the accesses of loops, a bit each.
   std::uint32_t column_accesses(Step::Kind kind) const {
     std::uint32_t accesses = 0;
     for (std::uint32_t id = 0; id < pass_.steps.size(); ++id)
@@ -242,7 +242,7 @@ class SourceWriter {
     line("  }");
   }
 
-  /// Of the reductions of a loop.
+  /// Writes the results of a loop's reductions.
   void write_results(std::size_t loop) {
     for (const std::uint32_t id : pass_.parts[loop]) {
       const Step& each = step(id);

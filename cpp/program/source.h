@@ -6,7 +6,7 @@
 
 namespace gpuos::program {
 
-/// Of the operator that source_of() writes.
+/// The name of the operator that source_of() writes.
 inline constexpr const char* kCompiledName = "program";
 
 /// How much of a pass a lane does at a time.

@@ -7,7 +7,7 @@
 namespace gpuos::program {
 namespace {
 
-/// What an operation is called, and what comes out.
+/// The call of an operation, and its result.
 struct Called {
   std::string name;
   Type type{};

@@ -41,7 +41,7 @@ class NeededHeaders {
 
 /// Roughly, in additions.
 std::size_t work_of(const Step& step);
-/// The same in those of floats on the device.
+/// Returns the cost in additions of floats on the device.
 std::size_t cost_of(const Step& step);
 
 }  // namespace gpuos::program

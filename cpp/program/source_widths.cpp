@@ -9,11 +9,11 @@
 namespace gpuos::program {
 namespace {
 
-/// Of the elements that a lane has at a time: additions, bytes loaded.
+/// The most work for the elements of a lane: additions and loaded bytes.
 constexpr std::size_t kMaxWork = 1024;
 constexpr std::size_t kMaxBytes = 64;
 
-/// Of a column: additions of the longest loop, bytes that are loaded.
+/// The work of a column: additions of the longest loop, and loaded bytes.
 struct Column {
   std::size_t work = 1;
   std::size_t bytes = 0;
@@ -30,7 +30,7 @@ Column measure(const Pass& pass, const std::vector<bool>& is_row) {
   }
   for (std::uint32_t id = 0; id < pass.steps.size(); ++id) {
     const Step& step = pass.steps[id];
-    // What several loops use stays in registers as it was loaded.
+    // Elements that several loops use stay in registers as they were loaded.
     const std::size_t least = pass.loops() > 1 ? 1 : 4;
     if (step.kind == Step::Kind::Load && !is_row[id])
       column.bytes += std::max(least, size_of(step.dtype));
@@ -43,7 +43,7 @@ std::uint32_t pack_of(const Pass& pass, const Column& column) {
   for (const Access& access : pass.accesses)
     widest = std::max(widest, size_of(access.dtype));
   std::size_t width = 16 / widest;
-  // Of a long loop one element at a time: twice the code costs more to fetch
+  // A long loop takes one element at a time. Twice the code costs more to fetch
   // than it hides (docs/lab/streams.md). Rows are kept in packs.
   const std::size_t least = pass.has_reduction ? 2 : 1;
   while (width > least && width * column.work > kMaxWork) width /= 2;

@@ -9,13 +9,14 @@ namespace gpuos::program {
 
 /// How many elements the code of a pass takes at a time.
 struct Widths {
-  /// Of the widest access that 16 bytes hold; fewer if each takes long to
-  /// compute, and to compile.
+  /// The elements of the widest access that 16 bytes hold. There are fewer if
+  /// each takes long to compute, and to compile.
   std::uint32_t pack = 1;
-  /// What a lane of the device has under way: enough bytes to keep memory
+  /// The elements that a lane of the device loads at a time. They keep memory
   /// busy, as far as registers and the compiler's time allow.
   std::uint32_t elements = 1;
-  /// Of those that do not lie side by side each has addresses of its own.
+  /// The elements at a time if they are not side by side. Each has its own
+  /// address.
   std::uint32_t scattered = 1;
   /// A chunk of the host.
   std::uint32_t host_elements = 1;

@@ -20,8 +20,8 @@ namespace {
 
 /// Elements that a lane takes at a time when there are enough for all.
 constexpr std::uint64_t kWide = 4;
-/// The same when they have a backlog, so that only what a call costs the
-/// host and the device matters, and not when it is done.
+/// The width when workers have a backlog. Then only the cost of a call for host
+/// and device matters, not its end.
 constexpr std::uint64_t kWidest = 8;
 /// Elements of a worker's tile on the host, where next to nothing is done with
 /// each; and the fewest, which are a chunk of compiled code without reductions.
@@ -29,8 +29,8 @@ constexpr std::uint64_t kHostTile = 16384;
 constexpr std::uint64_t kHostChunk = 128;
 /// On the host, so many operations take as long as one that waits for memory.
 constexpr std::uint64_t kHostOperations = 2;
-/// The same on the device, if one operation or a few are done with each: of a
-/// smaller one a tile costs the host more than the worker gains by it.
+/// The least elements of a tile on the device, for one operation or a few. A
+/// smaller tile costs the host more than the worker gains.
 constexpr std::uint64_t kDeviceTile = 4096;
 /// Tiles that fit the parameters of a launch with their argument block. One
 /// call alone is done soonest if so many workers share it.
@@ -58,8 +58,8 @@ bool has_close_rows(const Layout& layout) {
 }
 
 Split split_elements(const Layout& layout, const Workers& workers) {
-  // Who waits for one result wants it soon; else fewer workers do the same
-  // with fewer instructions.
+  // An idle queue means that the program waits for this result. Otherwise fewer
+  // workers need fewer instructions.
   if (workers.load == Load::Idle)
     return {.tiles = clamp_tiles(ceil_div(layout.columns, workers.lanes),
                                  workers.count)};
@@ -141,11 +141,12 @@ Split split_rows(const Pass& pass, const Layout& layout,
   return split;
 }
 
-/// Of so much work each that to hand them out is a small part of it.
+/// Returns the number of tiles. Each has so much work that handing it out is a
+/// small part.
 std::uint64_t host_tiles(const Pass& pass, const Layout& layout,
                          const Workers& workers) {
   const std::uint64_t elements = layout.elements();
-  // Of two workers one sleeps while the other has little to do.
+  // With little work, one of two workers sleeps.
   const std::uint64_t each =
       workers.count <= 2
           ? 1
@@ -241,7 +242,7 @@ void fill_table(const Layout& layout, Table& table) {
           static_cast<std::uint64_t>(layout.strides[a][d]);
 }
 
-/// What the program says itself; the scalars of a call are left 0.
+/// Returns a scalar of the program. Those of a call stay 0.
 std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
   if (word.is_extent)
     return std::bit_cast<std::uint64_t>(
@@ -252,9 +253,9 @@ std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
              : 0;
 }
 
-/// Those of `workers` that are worth a tile of their own.
+/// Returns the workers that are worth a tile of their own.
 Workers worthwhile(const Pass& pass, const Layout& layout, Workers workers) {
-  // Of one call alone: each further loop over a row takes as long again.
+  // For one call alone, each further loop over a row takes as long again.
   const bool is_idle = workers.load == Load::Idle;
   if (is_idle && pass.loops() > 1) return workers;
   const std::uint64_t work =

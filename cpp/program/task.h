@@ -90,7 +90,7 @@ inline std::uint64_t scalar_bits(const gpuos::Scalar& value,
 /// Where a task's tables lie if they do not fit its arguments.
 using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;
 
-/// What decides the arguments of a task.
+/// The parts that decide the arguments of a task.
 struct TaskParts {
   const Plan& plan;
   const Pass& pass;

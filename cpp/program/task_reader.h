@@ -5,7 +5,7 @@
 
 namespace gpuos::program {
 
-/// What a task of the interpreter says, on the host.
+/// The words of a task of the interpreter, on the host.
 struct TaskReader : TaskView {
   explicit TaskReader(const Task& task)
       : TaskReader(task, reinterpret_cast<const u64*>(task.args[0])) {}

@@ -8,8 +8,8 @@
 
 namespace gpuos::program {
 
-/// What the interpreter runs for a pass: the words that program_text.h
-/// describes. Throws: InvalidArgument if too many values are needed at a time.
+/// Returns the interpreter's text of a pass, as program_text.h describes.
+/// Throws: InvalidArgument if too many values are needed at a time.
 std::vector<std::uint64_t> text_of(const Pass& pass);
 
 }  // namespace gpuos::program

@@ -40,7 +40,8 @@ class TextMemory {
   TextMemory& operator=(const TextMemory&) = delete;
 
   Text add(std::span<const std::uint64_t> words);
-  /// The same text in memory of the backend. `text` lies in shared memory.
+  /// Returns a copy of the text in memory of the backend. `text` is in shared
+  /// memory.
   Text copy_of(const Text& text);
 
  private:

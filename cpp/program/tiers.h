@@ -62,7 +62,7 @@ class Tiers {
   bool wait(const Tier& tier, std::chrono::steady_clock::time_point deadline);
   /// Unloads code that nobody will call any more.
   void unload(const Tier& tier) { registry_.retire(*tier.record); }
-  /// What waits is not compiled any more.
+  /// Drops the programs that wait to be compiled.
   void close();
 
   std::uint64_t compiled() const noexcept { return compiled_.load(); }

@@ -66,7 +66,7 @@ bool takes_complex(Op op) noexcept {
   return kTakesComplex[static_cast<std::size_t>(op)];
 }
 
-// What NumPy computes in int8 where it has no loop for bool.
+// Returns whether NumPy has no loop for bool and computes in int8.
 bool widens_bool(Op op) noexcept {
   switch (op) {
     case Op::FloorDivide:

@@ -7,7 +7,7 @@
 
 namespace gpuos::program {
 
-/// What an operation makes of its operands.
+/// The dtypes of an operation's operands and result.
 struct Typing {
   DType operands{};  // all but a condition are converted to it
   DType result{};

@@ -11,7 +11,7 @@
 
 namespace gpuos::program {
 
-// What views of computed values are made of: the same nodes of other inputs.
+// Views of computed values consist of the same nodes with other inputs.
 
 /// Throws: InvalidArgument for an empty value.
 Graph& graph_of(const Value& value, const char* name);
