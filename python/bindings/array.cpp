@@ -49,7 +49,7 @@ TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
   return view;
 }
 
-// What zeros() fills, whatever the dtype.
+// zeros() fills words of this size, whatever the dtype.
 constexpr std::size_t kWordBytes = 4;
 
 std::size_t words_in(std::size_t bytes) {
@@ -257,7 +257,7 @@ TensorView Borrow::words() const {
 
 std::unique_ptr<Array> Borrow::with_view(const TensorView& view) const {
   auto part = std::make_unique<Array>(array_->runtime_, buffer(), view);
-  // Whoever has the address of one writes to the others.
+  // A holder of the address of one view writes to the others too.
   if (array_->exported_ == nullptr)
     array_->exported_ = std::make_shared<bool>(false);
   part->exported_ = array_->exported_;

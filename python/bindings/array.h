@@ -15,8 +15,8 @@ namespace gpuos::python {
 
 struct DeferredOperation;
 
-/// What Python calls gpuos.Array: memory of a runtime with a shape and a
-/// dtype, or a view of one.
+/// Python's gpuos.Array: memory of a runtime with a shape and a dtype, or a
+/// view of one.
 class Array {
  public:
   Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
@@ -77,7 +77,7 @@ class Array {
  private:
   friend class Borrow;
 
-  /// As new, in the memory that it has.
+  /// Makes it new, in the memory that it has.
   void begin_again(RuntimeObject& runtime, const TensorView& form);
   void give_back();
   void leave_operation() noexcept;
@@ -95,7 +95,7 @@ class Array {
   bool has_memory_ = true;  // neither freed nor deferred
   bool is_number_ = false;
   bool is_element_ = false;
-  // Of make_result(), and nobody else has ever had the memory.
+  // True for a result of make_result() whose memory no other object ever had.
   bool is_own_result_ = false;
 };
 
@@ -145,7 +145,7 @@ class Borrow {
     array_->runtime_->run_deferred();
     copy_submitted(to);
   }
-  /// The same, without what is deferred.
+  /// Copies without running deferred operations.
   void copy_submitted(void* to) const;
   /// Throws: InvalidArgument unless the array is in C order without gaps.
   void copy_from_host(const void* from) const;

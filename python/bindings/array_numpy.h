@@ -5,8 +5,9 @@
 
 namespace gpuos::python {
 
-/// As numpy.asarray(source, dtype), also of an array of another library whose
-/// dtype NumPy has no name for, if DLPack has. Throws: what NumPy raises.
+/// Returns numpy.asarray(source, dtype). It also takes an array of another
+/// library whose dtype NumPy lacks, if DLPack has it. Throws: what NumPy
+/// raises.
 pybind11::array as_ndarray(const pybind11::object& source,
                            const pybind11::object& dtype);
 

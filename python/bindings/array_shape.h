@@ -21,7 +21,7 @@ std::string shape_text(const TensorView& view);
 std::vector<std::int64_t> strides_of(const TensorView& view);
 pybind11::tuple strides_tuple(const TensorView& view);
 
-/// The same elements; what lies in C order says so by having no strides.
+/// Returns the view without its strides if it is in C order.
 TensorView without_needless_strides(const TensorView& view);
 
 // Views of the same memory, as NumPy makes them. Never a copy.
@@ -37,8 +37,8 @@ bool is_of_element(const TensorView& view, pybind11::handle index);
 TensorView transposed(const TensorView& view, const pybind11::args& axes);
 /// The real or the imaginary parts of complex elements.
 TensorView part_of(const TensorView& view, bool is_imaginary);
-/// The same elements in C order under another shape, of which one extent may
-/// be -1. Throws: InvalidArgument if that needs a copy or other elements.
+/// Gives the elements, in C order, another shape. One extent may be -1. Throws:
+/// InvalidArgument if that needs a copy or other elements.
 TensorView reshaped(const TensorView& view, const pybind11::args& shape);
 
 }  // namespace gpuos::python

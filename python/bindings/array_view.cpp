@@ -143,9 +143,9 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
   refuse_no_array(role, "a gpuos.Array or an array on the device", object);
 }
 
-// What keeps the memory of an ndarray where it is. One over a mapping or a
-// bytearray holds that object, but not its memory: who closes or resizes it
-// while a task is pending is told so by this.
+// Returns the object that keeps the memory of an ndarray in place. An ndarray
+// over a mapping or a bytearray holds that object, but not its memory. With
+// this result, closing or resizing it raises while a task is pending.
 [[gnu::cold]] py::object owner_of(PyObject* ndarray, PyObject* base) {
   auto held = py::reinterpret_borrow<py::object>(ndarray);
   while (base != nullptr && is_ndarray(base))
@@ -157,8 +157,8 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
                         py::reinterpret_steal<py::object>(buffer));
 }
 
-// What other processes send lies anywhere in a buffer, and NumPy takes it.
-// Whoever copies reads at once, so what writes there comes first.
+// Copies arrays that are not aligned, as other processes send them and NumPy
+// takes them. The copy reads at once, so pending writes come first.
 [[gnu::cold]] ForeignView copy_aligned(PyObject* ndarray, const TensorView& odd,
                                        RuntimeObject& runtime, Role role) {
   const ByteRange range = odd.byte_range();

@@ -34,8 +34,8 @@ ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role);
 
 bool is_ndarray(PyObject* object);
 
-/// Of a subclass of ndarray that computes in a way of its own, as one with a
-/// mask and a matrix do: its memory alone is not what it means.
+/// Returns whether it is a subclass of ndarray with its own operations, such as
+/// a masked array or a matrix. Its memory alone does not define its value.
 bool has_own_operations(PyObject* object);
 
 /// A contiguous, native, one-dimensional ndarray of 64-bit integers.
@@ -47,7 +47,7 @@ struct Integers {
 /// Throws: InvalidArgument naming `what`.
 Integers ndarray_integers(PyObject* object, const char* what);
 
-/// What an array interface says of its memory.
+/// The memory that an array interface describes.
 struct InterfaceData {
   void* address = nullptr;
   bool read_only = false;

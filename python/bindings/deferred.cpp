@@ -17,7 +17,7 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 
-// What one submission of some operations takes and gives.
+// The inputs and outputs of one submission of some operations.
 class DeferredOperations::Gathered {
  public:
   explicit Gathered(Group group) : is_alone_(group.size() == 1) {
@@ -285,7 +285,7 @@ const DeferredOperations::Combined& DeferredOperations::combined(
       builder.output(results[output->in_group]);
     made.program = builder.build();
   } catch (const InvalidArgument&) {  // NOLINT(bugprone-empty-catch)
-    // What a program cannot have together: each is one of its own.
+    // A program cannot have these together, so each is a program of its own.
   }
   if (known_.size() == kMostKnown) known_.clear();
   return known_.emplace(gathered.words, std::move(made)).first->second;

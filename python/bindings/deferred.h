@@ -53,7 +53,7 @@ class DeferredOperations {
   friend struct DeferredOperation;
   class Gathered;
 
-  // What a task carries, beside the values that a cut leaves.
+  // The arguments of a task, except the values at a cut.
   static constexpr std::size_t kMostArguments = 20;
   static constexpr std::size_t kMostOperations = 32;
   static constexpr std::size_t kMostKnown = 4096;
@@ -61,8 +61,8 @@ class DeferredOperations {
   using Operations = std::vector<std::shared_ptr<DeferredOperation>>;
   using Group = std::span<const std::shared_ptr<DeferredOperation>>;
 
-  /// What a program of several operations is made of: those, and what takes
-  /// what.
+  /// The words that describe a program of several operations and their
+  /// operands.
   using Words = std::vector<std::uint64_t>;
   struct HashOfWords {
     std::size_t operator()(const Words& words) const noexcept;

@@ -11,8 +11,8 @@
 
 namespace gpuos::python {
 
-/// What a deferred operation reads: what another one will give, or memory that
-/// stays as it is until the operation is submitted.
+/// An operand of a deferred operation: the result of another one, or memory
+/// that does not change until the operation is submitted.
 struct DeferredOperand {
   std::shared_ptr<DeferredOperation> operation;  // null: memory
   pybind11::object array;
@@ -60,7 +60,7 @@ struct DeferredOperation
   pybind11::object weak_result;
 #endif
 
-  // Of run():
+  // These are for run():
   std::size_t place = 0;      // among all that are run
   std::size_t last_user = 0;  // the place of the last one that takes its result
   std::size_t connected = 0;  // the same for all that depend on each other

@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Of what submit() takes by keyword. Throws: InvalidArgument.
+// Returns the name of a keyword of submit(). Throws: InvalidArgument.
 std::string own_name(py::handle given, const char* what) {
   const std::string name = text_of(given, what);
   for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
@@ -31,7 +31,7 @@ std::string own_name(py::handle given, const char* what) {
   return name;
 }
 
-// Of a dtype, or of a dtype and a default value.
+// Makes a parameter of a dtype, or of a dtype and a default value.
 Parameter parameter_from(std::string name, const py::object& given) {
   const bool is_pair = py::isinstance<py::tuple>(given);
   if (!is_pair && PyNumber_Check(given.ptr()) == 0)
@@ -151,7 +151,7 @@ OperatorDefinition definition_from(
   if (!expression.is_none())
     definition.expression = text_of(expression, "define: expression");
   if (!source.is_none()) definition.source = text_of(source, "define: source");
-  // Those of what is replaced may be more than it was defined with.
+  // The replaced operator may have more parameters than its definition.
   definition.params =
       params.is_none() ? std::vector<Parameter>() : params_from(params);
   if (!dtype.is_none()) definition.dtypes = dtypes_from(dtype);

@@ -16,9 +16,9 @@ struct ObjectArguments {
   const pybind11::object& symbol;
 };
 
-/// What define() and replace() were given. None in `params` or `dtype` keeps
-/// what `base` has. In the place of an expression may be a Definition, of which
-/// only the name is another. Throws: InvalidArgument.
+/// Reads the arguments of define() and replace(). None in `params` or `dtype`
+/// keeps those of `base`. A Definition may replace the expression, and then
+/// only its name differs. Throws: InvalidArgument.
 OperatorDefinition definition_from(
     OperatorDefinition base, const pybind11::object& expression,
     const pybind11::object& source, const ObjectArguments& object,
@@ -26,9 +26,8 @@ OperatorDefinition definition_from(
     const pybind11::object& inputs, const pybind11::object& elementwise,
     const pybind11::object& checked);
 
-/// The same from a dict of the keywords of define(), which has 'name', or from
-/// a Definition. `where` begins the messages. Throws: InvalidArgument,
-/// TypeError.
+/// Reads a dict of the keywords of define(), which has 'name', or a Definition.
+/// `where` begins the messages. Throws: InvalidArgument, TypeError.
 OperatorDefinition definition_from_dict(const pybind11::object& given,
                                         const std::string& where);
 

@@ -9,7 +9,7 @@
 
 namespace gpuos::python {
 
-/// What Python calls gpuos.Definition: never changed once it is made.
+/// Python's gpuos.Definition. It never changes after it is made.
 struct DefinitionObject {
   OperatorDefinition given;
   std::uint64_t version = 0;  // of the operator that it was taken from

@@ -60,9 +60,9 @@ struct ManagedVersioned {
   Tensor tensor;
 };
 
-/// What a type's exchange capsule points at; it lives as long as the process.
-/// The functions need the GIL and leave a Python error when they do not return
-/// 0. They synchronise nothing.
+/// The exchange capsule of a type points at this, which lives as long as the
+/// process. The functions need the GIL. If they do not return 0, they leave a
+/// Python error. They synchronise nothing.
 struct ExchangeApi {
   std::uint32_t major;
   std::uint32_t minor;

@@ -17,7 +17,8 @@ dlpack::Device device_of(const Array& array) {
   return {dlpack::kCuda, runtime.core().options().device};
 }
 
-// What a capsule owns. The runtime goes last: the buffer is its memory.
+// A capsule owns this. The runtime is freed last, because the buffer is its
+// memory.
 template <typename ManagedTensor>
 struct Owner {
   std::shared_ptr<RuntimeObject> runtime;

@@ -37,16 +37,17 @@ class FusedCall {
   /// Throws: InvalidArgument, TypeError.
   void read(Arguments& arguments);
 
-  /// The same without addresses. False: not all of them are numbers and arrays
-  /// with elements in memory of `runtime` that nobody else may write; or there
-  /// is more to the call than that.
+  /// Reads the arguments without addresses. Returns false unless all are
+  /// numbers, and arrays with elements in memory of `runtime` that nothing else
+  /// may write. Returns false for other calls too.
   bool read_forms(const RuntimeObject& runtime);
-  /// Those of the inputs, after read_forms().
+  /// Returns the arrays of the inputs, after read_forms().
   std::span<PyObject* const> arrays() const noexcept { return arrays_.view(); }
 
   const CallKey& key() const noexcept { return key_; }
   std::span<const TensorView> inputs() const noexcept { return inputs_.view(); }
-  /// Those of the arguments, then those that add_scalars() added last.
+  /// Returns the scalars of the arguments, then those that add_scalars() added
+  /// last.
   std::span<const Scalar> scalars() const noexcept {
     return all_scalars_.empty() ? scalars_.view() : all_scalars_;
   }

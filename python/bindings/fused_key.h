@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxFusedArguments = 128;
 /// The most results.
 inline constexpr std::size_t kMaxFusedResults = 32;
 
-/// What one argument of a fused function is to its program.
+/// The kind of an argument of a fused function.
 enum class ArgumentKind : std::uint8_t {
   Array,    // an input: its dtype and rank
   Scalar,   // a NumPy scalar: its dtype

@@ -22,7 +22,7 @@ struct HostType {
   bool is_string = false;
 };
 
-// As compilers spell them.
+// Returns the names that compilers have.
 const std::map<std::string, std::string>& dtypes() {
   static const std::map<std::string, std::string> known{
       {"bool", "bool"},

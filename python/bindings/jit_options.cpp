@@ -84,7 +84,8 @@ py::dict defines_of(const JitOptions& options) {
   return defines;
 }
 
-// What is not as it is without a word, as Python that makes the same.
+// Returns Python that makes the same options. It has only those that differ
+// from the defaults.
 std::string text_of_options(const py::object& self) {
   const py::object plain = py::type::of(self)();
   std::string text;

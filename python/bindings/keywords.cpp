@@ -150,8 +150,7 @@ bool Keywords::take_input(const OperatorObject& op, const InputNames& names,
   return true;
 }
 
-// Of the current version, whatever becomes of the name
-// meanwhile.
+// Takes those of the current version, also if the name changes meanwhile.
 void Keywords::add_defaults(const OperatorObject& op, PyObject* const* values,
                             PyObject* names, bool is_many) {
   pinned_ = op.op.pinned();

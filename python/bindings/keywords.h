@@ -44,15 +44,15 @@ class Keywords {
   PyObject* sizes = nullptr;  // submit_many() only
   PyObject* dtype = nullptr;  // submit_many() only
 
-  /// Of the inputs behind those that came without a name, in order.
+  /// Returns the inputs that came by name, in order.
   std::span<PyObject* const> inputs() const noexcept {
     return {inputs_.data(), named_};
   }
   std::span<const Scalar> params() const noexcept {
     return {reinterpret_cast<const Scalar*>(storage_.data()), count_};
   }
-  /// What to submit to: the operator, or, where default values were filled in,
-  /// that of its versions which has them. That may be superseded.
+  /// Returns the operator to submit to. If default values were filled in, it is
+  /// the version that has them, which may be superseded.
   const Operator& target() const noexcept { return *target_; }
 
  private:
@@ -70,7 +70,7 @@ class Keywords {
   void check_inputs(const OperatorObject& op, const InputNames& names,
                     std::size_t positional);
 
-  // What no operator has more of: OperatorObject sees to it.
+  // The most arguments of an operator. OperatorObject checks it.
   static constexpr std::size_t kMost = kMaxArguments;
 
   const Operator* target_;

@@ -35,7 +35,7 @@ constexpr DType integer_dtype(std::size_t bytes, bool is_signed) {
 
 constexpr std::string_view kNumPy = "numpy";
 
-// Of another package, which its name needs no import of.
+// Finds the dtype of another package by its name, without an import.
 std::optional<DType> dtype_of_others(PyObject* descriptor) {
   const auto known = dtype_from_name(dtype_text(descriptor));
   return known && package_of(*known) != kNumPy ? known : std::nullopt;

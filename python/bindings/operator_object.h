@@ -16,7 +16,7 @@ class RuntimeObject;
 /// more.
 inline constexpr std::size_t kMaxArguments = 32;
 
-/// What Python calls gpuos.Operator.
+/// Python's gpuos.Operator.
 struct OperatorObject : std::enable_shared_from_this<OperatorObject> {
   /// Keeps all of `given` but its texts. `runtime` is only compared.
   /// Throws: InvalidArgument for more parameters than a task has arguments.
@@ -31,7 +31,7 @@ struct OperatorObject : std::enable_shared_from_this<OperatorObject> {
 
 using OperatorPtr = std::shared_ptr<OperatorObject>;
 
-/// What Python calls gpuos.Alias.
+/// Python's gpuos.Alias.
 struct AliasObject {
   std::shared_ptr<RuntimeObject> runtime;
   Alias alias;

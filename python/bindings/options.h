@@ -11,10 +11,10 @@ namespace gpuos::python {
 /// Throws: InvalidArgument for an unknown name or a value out of range.
 RuntimeOptions options_from(const pybind11::kwargs& given);
 
-/// The same the other way.
+/// Returns the options as a dict.
 pybind11::dict options_to_dict(const RuntimeOptions& options);
 
-/// What each of them is, as a docstring lists parameters.
+/// Returns the description of each option, as a docstring lists parameters.
 std::string options_doc();
 
 }  // namespace gpuos::python

@@ -18,14 +18,13 @@ namespace gpuos::python {
 /// Throws: TypeError for no str, InvalidArgument for one with a lone surrogate.
 std::string text_of(pybind11::handle object, const char* what);
 
-/// As PyNumber_Index(), with our text for what is no integer. Throws:
-/// TypeError.
+/// Does PyNumber_Index(), with our text if it is no integer. Throws: TypeError.
 pybind11::object index_of(pybind11::handle object, const char* what);
 
 /// An integer, also one of NumPy. Throws: TypeError, InvalidArgument.
 std::int64_t integer_of(pybind11::handle object, const char* what);
 
-/// The same in a narrower type.
+/// Reads an integer of a narrower type.
 template <typename Int>
 Int integer_as(pybind11::handle object, const char* what);
 
@@ -39,7 +38,7 @@ void* address_of(pybind11::handle object, const char* what);
 /// Throws: TypeError, OverflowError.
 double real_of(pybind11::handle object, const char* what);
 
-/// As `if` sees it. Throws: whatever the object raises.
+/// Returns its truth value, as `if` does. Throws: what the object raises.
 bool truth_of(pybind11::handle object);
 
 /// The items of an iterable that is no text. Throws: TypeError.
@@ -48,7 +47,7 @@ pybind11::tuple items_of(pybind11::handle object, const char* what);
 std::vector<std::int64_t> integers_of(pybind11::handle object,
                                       const char* what);
 std::vector<std::string> texts_of(pybind11::handle object, const char* what);
-/// The same, and objects that have a path, as pathlib's.
+/// Reads strings, and objects that have a path, as pathlib's.
 std::vector<std::string> folders_of(pybind11::handle object, const char* what);
 
 /// The items of a dict or another mapping. Throws: TypeError.
@@ -57,7 +56,7 @@ std::vector<std::pair<pybind11::object, pybind11::object>> pairs_of(
 
 /// str(object) for a message; no object can make it fail.
 std::string whole_text(pybind11::handle object);
-/// The same, cut if it is long.
+/// Returns the object's repr(), cut if it is long.
 std::string shown(pybind11::handle object);
 
 /// The type's name, and the number if it is one: "float 2.5".

@@ -43,9 +43,9 @@ struct Expectation {
   bool is_class = false;
 };
 
-// Of "empty(): incompatible function arguments. ...\n    1. (self:
-// gpuos.Runtime, shape: object) -> ...\n"; nothing of another text. The name of
-// a property is not in it.
+// Reads "empty(): incompatible function arguments. ...\n    1. (self:
+// gpuos.Runtime, shape: object) -> ...\n". Another text gives an empty result.
+// The name of a property is not in it.
 Expectation expectation_from(const std::string& text) {
   const std::size_t name_end = text.find("(): incompatible ");
   const std::size_t first = text.find("\n    1. ");
@@ -83,7 +83,7 @@ bool is_of_class(py::handle object, const std::string& name) {
   return false;
 }
 
-// What came: arguments in order, then those with names.
+// The given arguments: those in order, then those with names.
 class Given {
  public:
   void add(py::handle name, py::handle value) {

@@ -11,8 +11,8 @@
 
 namespace py = pybind11;
 
-// What gpuos.control needs: to look on from another thread. Operations that
-// arrays have deferred, and failures, are left to the program.
+// gpuos.control watches from another thread. It leaves deferred operations of
+// arrays, and failures, to the program.
 namespace gpuos::python {
 namespace {
 

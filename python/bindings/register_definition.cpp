@@ -34,8 +34,8 @@ py::object text_or_none(const std::string& text) {
 
 py::str dtype_name(DType dtype) { return py::str(std::string(name_of(dtype))); }
 
-// What another compiler made, if it is of this kind. PTX is a text, but nobody
-// says in which encoding its comments are.
+// Returns code from another compiler, if it is of this kind. PTX is a text, but
+// the encoding of its comments is unknown.
 py::object object_of(const DefinitionObject& self, DeviceObject::Kind kind) {
   const auto& object = self.given.object;
   if (!object || object->kind != kind) return py::none();
@@ -83,7 +83,7 @@ py::object checked_of(const DefinitionObject& self) {
                             : py::object(py::none());
 }
 
-// As define_many() takes them; what is as by default is left out.
+// Returns the keywords of define_many() that differ from the defaults.
 py::dict keywords_of(const DefinitionObject& self) {
   py::dict keywords;
   const auto add = [&](const char* name, const py::object& value) {

@@ -59,7 +59,7 @@ void rethrow_into_python(const std::exception_ptr& error) {
   } catch (py::error_already_set& e) {
     e.restore();
   } catch (const py::cast_error&) {
-    // What has a reader (reading.h) never comes here.
+    // Arguments with a reader (reading.h) never come here.
     PyErr_SetString(PyExc_TypeError,
                     "gpuos: expected an argument of another type");
   } catch (const py::builtin_exception& e) {

@@ -173,7 +173,7 @@ Kernel kernel_of(const JitModule& module, const std::string& name) {
   return module.kernel(name);
 }
 
-// Who replaces the module may hold its lock, and wait for the GIL.
+// A thread that replaces the module may hold its lock, and wait for the GIL.
 std::string told(const JitModule& module,
                  std::string (JitModule::*what)() const) {
   const WithoutGil no_gil;

@@ -46,7 +46,7 @@ void launch(const Kernel& kernel, const py::object& grid,
   kernel.launch(config, args);
 }
 
-// The same with the words that CuPy has.
+// Calls a kernel with the arguments that CuPy has.
 void call_as_cupy(const Kernel& kernel, const py::object& grid,
                   const py::object& block, const py::object& values,
                   std::uint32_t shared_mem, const py::object& stream,
@@ -61,7 +61,7 @@ struct KernelLaunch {
   py::object stream;  // keeps what config.stream is of
 };
 
-// As Numba has it: (grid, block), (grid, block, stream) or (grid, block,
+// Reads Numba's form: (grid, block), (grid, block, stream) or (grid, block,
 // stream, shared bytes).
 KernelLaunch configured(const Kernel& kernel, const py::object& key) {
   const py::tuple parts =
@@ -90,7 +90,7 @@ void launch_configured(const KernelLaunch& self, const py::args& values) {
   self.kernel.launch(self.config, args);
 }
 
-// What a kernel that follows a session may have to wait for.
+// A kernel that follows a session may have to wait.
 template <typename Result, typename... Args>
 auto without_gil(Result (Kernel::*member)(Args...) const) {
   return [member](const Kernel& self, Args... args) {

@@ -28,7 +28,7 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
                           std::to_string(kMaxArguments) + " parameters, got " +
                           std::to_string(definition.params.size()));
   }
-  // What replace() keeps.
+  // replace() keeps these.
   definition.inputs = op.inputs();
   definition.expression.clear();
   definition.source.clear();

@@ -70,8 +70,8 @@ void collect_cycles(PyHeapTypeObject* type) {
   type->ht_type.tp_clear = clear;
 }
 
-// What gc.callbacks calls. Young objects are left alone: that is too often.
-// Without a GIL all are looked at, and called young.
+// gc.callbacks calls this. It ignores collections of young objects, which are
+// too frequent. Without a GIL each collection counts as young and looks at all.
 void note_collection(py::handle phase, py::handle info) {
 #if defined(Py_GIL_DISABLED)
   constexpr int kFirst = 0;
@@ -164,7 +164,7 @@ OperatorPtr define(RuntimeObject& self, py::object name,
                    const py::object& inputs, const py::object& elementwise,
                    bool tiered, const py::object& checked) {
   self.check_no_transaction("define");
-  // As another process sees it, which was sent the operator.
+  // An operator that was sent to another process is its definition.
   if (py::isinstance<OperatorObject>(name)) name = name.attr("definition");
   if (const DefinitionObject* given = as_definition(name)) {
     bool is_alone = !tiered && truth_of(elementwise);
@@ -320,8 +320,8 @@ void serve_if_asked() {
     python_module("gpuos.control").attr("_serve_environment")();
 }
 
-// What arrays and fused functions use, while nobody forks: the child of a fork
-// in the middle of an import would wait for that import for ever.
+// Imports the modules of arrays and fused functions before a fork. The child of
+// a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
   for (const char* name : {"array_functions", "foreign", "tracing", "trees"})

@@ -10,8 +10,8 @@ namespace {
 
 destructor destroy = nullptr;
 
-// As the free lists of CPython: an object without references is not destroyed,
-// and refers to its type and, through that, to nothing else.
+// Works as the free lists of CPython. An object without references is not
+// destroyed. It refers to its type, and through that to nothing else.
 void drop(PyObject* object) {
   const auto* instance = reinterpret_cast<pybind11::detail::instance*>(object);
   auto* array = native<Array>(object);

@@ -20,7 +20,7 @@ namespace gpuos::python {
 /// Threads: the GIL.
 class ResultArrays {
  public:
-  /// Of larger results a task takes longer than the allocator.
+  /// A task with a larger result takes longer than the allocator.
   static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
 
   ResultArrays() = default;

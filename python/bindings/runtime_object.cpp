@@ -158,8 +158,8 @@ bool RuntimeObject::is_done_or_failed(const Ticket& ticket) noexcept {
   try {
     return core_->is_done(ticket);
   } catch (const TaskError&) {
-    // Whoever waits for the ticket hears of it. One that does not end still
-    // writes to what it was given.
+    // A wait for the ticket reports it. A task that does not end still writes
+    // to its arrays.
     return !core_->stats().is_dead;
   } catch (...) {
     return true;  // in the child of a fork, which has no such tasks
@@ -229,7 +229,7 @@ void RuntimeObject::compile(const Program& program, const Deadline& deadline) {
 }
 
 void RuntimeObject::wait_for_memory(const void* data, std::size_t bytes) {
-  // What was computed before close() can be read after it.
+  // Results from before close() can be read after it.
   if (bytes == 0 || core_->is_closed()) return;
   wait_in_slices("wait", Deadline::never(),
                  [&](std::chrono::nanoseconds slice) {
@@ -274,7 +274,7 @@ void RuntimeObject::leave() {
   try {
     close();
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // What ends the block is what its caller must hear of.
+    // The caller must get the error that ends the block.
   }
 }
 

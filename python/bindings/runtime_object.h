@@ -83,21 +83,24 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   const std::size_t number;
   /// That made it: it is of no use to children of a fork.
   const int process = ::getpid();
-  /// Of the whole process: nobody closes it, and a with-block leaves it open.
+  /// True for the default runtime of the process. It is never closed, and a
+  /// with-block leaves it open.
   bool is_shared = false;
 
   void wait(const Ticket& ticket, const Deadline& deadline);
   void synchronize(const Deadline& deadline);
-  /// The same for who looks on: returns whether they were done in time, and
-  /// leaves deferred operations and failures to others.
+  /// Waits for another thread and returns whether they were done in time.
+  /// Leaves deferred operations and failures to the program.
   bool wait_for_all(const Deadline& deadline);
   void compile(const Program& program, const Deadline& deadline);
   void wait_for_memory(const void* data, std::size_t bytes);
   void close();
-  /// The same while an exception leaves the block: quietly, and not for long.
+  /// Ends while an exception leaves the block, without an error and without a
+  /// long wait.
   void leave();
 
-  /// What pending tasks use may hold this in turn: for the garbage collector.
+  /// Visits the objects that pending tasks use, for the garbage collector. They
+  /// may hold this runtime.
   template <typename Visit>
   int visit_kept(Visit visit) const {
     for (const Kept& kept : kept_) {
@@ -116,7 +119,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// collector looks: what it cannot see may hold this in turn, as an array's
   /// ticket or result does.
   static void drain_all() noexcept;
-  /// Those that are not closed, the oldest first.
+  /// Returns the runtimes that are not closed, the oldest first.
   static std::vector<std::shared_ptr<RuntimeObject>> live();
   /// Closes every live runtime and reports nothing; for interpreter exit.
   static void close_all() noexcept;

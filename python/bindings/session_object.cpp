@@ -30,8 +30,8 @@ std::shared_ptr<const void> owner_of(const py::handle& value) {
           }};
 }
 
-// What host code prints is shown in a notebook; elsewhere it goes where the
-// process prints.
+// Shows the output of host code in a notebook. Elsewhere it goes to the output
+// of the process.
 void run_in_notebook(const std::function<void()>& work) {
   py::object output;
   {

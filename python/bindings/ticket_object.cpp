@@ -184,8 +184,8 @@ bool is_over_soon(const py::object& given, double timeout) {
   return is_over(core, ticket, deadline.next_slice());
 }
 
-// Who calls this with the GIL held holds up nobody: without it all of them are
-// looked at, and then one is waited for.
+// Gives the GIL away: it looks at all of them without it, and then waits for
+// one.
 std::vector<std::size_t> first_done(const py::object& given, double timeout) {
   constexpr std::size_t kMost = 64;  // handled without a pause
   constexpr std::chrono::microseconds kFirstSlice{100};

@@ -6,8 +6,8 @@
 
 namespace gpuos::python {
 
-/// What Python calls gpuos.Ticket. A plain C object: one is made for every
-/// submit.
+/// Python's gpuos.Ticket. It is a plain C object, because every submission
+/// makes one.
 struct TicketObject {
   PyObject_HEAD Ticket ticket;
   PyObject* runtime;  // owned

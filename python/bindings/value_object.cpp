@@ -109,7 +109,7 @@ Scalar number_of(PyObject* number) {
   }
   if (!PyLong_Check(number)) {
     const py::object item = py::handle(number).attr("item")();
-    // What NumPy has and Python has not stays what it was: a longdouble.
+    // A longdouble, which Python does not have, stays a longdouble.
     if (!is_python_number(item.ptr()))
       refuse_type("number", "a bool, an integer, a float or a complex number",
                   number);
@@ -146,8 +146,8 @@ bool is_too_wide(PyObject* object) {
 
 namespace {
 
-// What stands beside `like` for an integer that no dtype has. Throws:
-// OutOfRange, OverflowError.
+// Returns the number that replaces an integer that no dtype has, next to
+// `like`. Throws: OutOfRange, OverflowError.
 py::object number_for_wide(PyObject* integer, const Value& like,
                            std::string_view where, bool is_comparison) {
   const bool is_exact = !is_floating(like.dtype()) &&

@@ -57,7 +57,7 @@ inline std::vector<Operand> operands_of(
 /// None, an integer or a tuple of integers. Throws: TypeError.
 Axes axes_of(const pybind11::object& axis);
 
-/// The same value. Throws: InvalidArgument for bools, as NumPy's +x.
+/// Returns the value itself. Throws: InvalidArgument for bools, as NumPy's +x.
 Value positive(const Value& x);
 
 /// The operators of numbers.

@@ -138,9 +138,9 @@ bool are_of(const py::object& made, DType dtype) {
   });
 }
 
-// What NumPy computes if it is asked for results of `dtype`: of operands in
-// this dtype, or of those that have it as their result, as comparisons have
-// bool. `compute` takes operands.
+// Computes with results of `dtype`, as NumPy does. The operands have this
+// dtype, or one whose result it is, as bool is of comparisons. `compute` takes
+// operands.
 template <typename Compute>
 py::object compute_in(DType dtype, const std::string& name,
                       const std::vector<PyObject*>& operands, Compute compute) {

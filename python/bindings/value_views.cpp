@@ -118,7 +118,7 @@ Value get_item(const Value& number_or_array, const py::object& index) {
   }
   for (; axes.size() < rank; axes.emplace_back()) dims.push_back(left++);
   const Value kept = ProgramBuilder::index(x, axes);
-  // The same value if there is nothing new.
+  // It is the value itself if nothing changes.
   return dims.size() == static_cast<std::size_t>(left)
              ? kept
              : ProgramBuilder::view(kept, dims);

@@ -28,7 +28,7 @@ bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
     if (view.shape[i] == 0) return true;
     // Strides of an axis of one element say nothing.
     if (view.shape[i] > 1 && strides[i] != expected) return false;
-    // What wraps here is found by check_reach().
+    // check_reach() finds numbers that wrap here.
     static_cast<void>(
         __builtin_mul_overflow(expected, view.shape[i], &expected));
   }
