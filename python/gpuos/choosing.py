@@ -137,18 +137,19 @@ def prebuilt(refused: Collection[Path] = ()) -> Path | None:
     return path if path not in refused and path.exists() else None
 
 
-def cached() -> Path | None:
+def cached(refused: Collection[Path] = ()) -> Path | None:
     """Return one that was compiled here, by the compiler that is found now.
 
     Without a compiler it is that of any: the folder may be shared with a machine
-    that has one.
+    that has one. So is one of the cache that is only read.
     """
     try:
-        target = place()
+        found = [place()]
     except gpuos.BackendUnavailable:
-        others = sorted(folder().glob(f"{name()}-*.so"))
-        return others[0] if others else None
-    return target if target.exists() else None
+        found = sorted(folder().glob(f"{name()}-*.so"))
+    if shared := gpuos.cache.info().read_only.folder:
+        found += sorted(Path(shared, "bridge").glob(f"{name()}-*.so"))
+    return next((p for p in found if p.exists() and p not in refused), None)
 
 
 def find(refused: Collection[Path] = ()) -> Path | None:
@@ -157,14 +158,14 @@ def find(refused: Collection[Path] = ()) -> Path | None:
     Parameters
     ----------
     refused : collection of Path
-        Prebuilt ones that are none.
+        Those that could not be loaded.
 
     Raises
     ------
     UntriedPyTorch
     """
     check_tried()
-    return prebuilt(refused) or cached()
+    return prebuilt(refused) or cached(refused)
 
 
 def describe() -> str:

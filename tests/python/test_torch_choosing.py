@@ -186,6 +186,16 @@ def test_a_prebuilt_bridge_goes_before_the_cache(site):
     assert site.run(DEFERS).splitlines()[1] == str(path)
 
 
+def test_the_cache_that_is_only_read_has_it(site):
+    shared = prebuild(site, f"{choosing.name()}-12345678").parent
+    folder = site.folder / "read only" / "bridge"
+    folder.parent.mkdir(mode=0o700)
+    shared.rename(folder)
+    site.take_compiler()
+    said = site.run(DEFERS, GPUOS_CACHE_READONLY_DIR=str(folder.parent))
+    assert said.startswith(f"True\n{folder}")
+
+
 def test_the_cache_is_used_without_a_compiler(site):
     site.touch("go")
     site.run("gt.wait_ready()")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import random
+
 import pytest
 from torch_support import cloned, error_of, scheduler, torch
 
@@ -29,6 +32,81 @@ def test_inference_tensor_outside_of_the_mode(same):
         return d, d.is_inference(), error_of(lambda: c.add_(1))
 
     same(function, grad=(True,))
+
+
+MODES = {
+    "none": torch.enable_grad,
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "out of it": lambda: torch.inference_mode(mode=False),
+}
+STEPS = {
+    "add": lambda x, y: x + y,
+    "number": lambda x, _: 0.5 * x,
+    "abs": lambda x, _: x.neg().abs(),
+    "alpha": lambda x, y: torch.sub(x, y, alpha=2),
+    "where": lambda x, y: torch.where(x > y, x, y),
+    "sum": lambda x, y: x.sum(0) + y,
+    "row": lambda x, _: x[1],
+    "view": lambda x, _: x.view(-1),
+    "clone": lambda x, _: x.clone(),
+    "detach": lambda x, _: x.detach(),
+    "in place": lambda x, y: x.add_(y),
+    "in place, number": lambda x, _: x.mul_(0.5),
+    "in place, alpha": lambda x, y: x.sub_(y, alpha=0.5),
+    "of a view": lambda x, _: x[:1].neg_(),
+    "fill": lambda x, _: x.fill_(2),
+    "copy": lambda x, y: x.copy_(y),
+    "out": lambda x, y: torch.mul(x, 2, out=y),
+    "of lists": lambda x, y: torch._foreach_add([x, y], 1)[1],
+    "of lists, in place": lambda x, y: torch._foreach_mul_([x, y], 2),
+    "zeros": lambda x, _: torch.zeros_like(x),
+    "grad": lambda x, _: x.detach().requires_grad_(),
+}
+
+
+def version_of(x):
+    return None if x.is_inference() else x._version
+
+
+def state_of(x, born):
+    """Return what shows of a tensor; of its version that it was written."""
+    version = version_of(x)
+    is_written = version is not None and version - born
+    return x.detach().tolist(), x.requires_grad, x.is_inference(), is_written
+
+
+def steps_in_modes(seed, device):
+    """Run random steps in random modes; return all tensors and errors."""
+    dice = random.Random(seed)
+    made = [torch.arange(-2.0, 4, device=device).view(2, 3)]
+    born = [0]
+    told = []
+    for _ in range(30):
+        with MODES[dice.choice([*MODES])]():
+            for _ in range(dice.randint(1, 5)):
+                name = dice.choice([*STEPS])
+                step = functools.partial(
+                    STEPS[name], dice.choice(made), dice.choice(made)
+                )
+                results = []
+                error = error_of(lambda f=step, to=results: to.append(f()))
+                told.append((name, error))
+                made += [one for one in results if torch.is_tensor(one)]
+                born += [version_of(one) for one in made[len(born) :]]
+    return told, [*map(state_of, made, born)]
+
+
+def test_random_steps_in_random_modes(device):
+    for seed in range(20):
+        expected = steps_in_modes(seed, device)
+        with scheduler(takes=5):
+            result = steps_in_modes(seed, device)
+        assert result[0] == expected[0], seed
+        for k, (one, other) in enumerate(
+            zip(result[1], expected[1], strict=True)
+        ):
+            assert one == other, (seed, k)
 
 
 def test_autocast(same):

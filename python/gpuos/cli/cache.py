@@ -42,7 +42,9 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         help="MiB that may stay (default: GPUOS_CACHE_MAX_MB)",
     )
     prune.set_defaults(function=shrink)
-    clear = actions.add_parser("clear", help="remove everything")
+    clear = actions.add_parser(
+        "clear", help="remove everything except the bridge to PyTorch"
+    )
     clear.set_defaults(function=empty)
 
 
@@ -81,7 +83,7 @@ def shrink(arguments: argparse.Namespace) -> int:
 
 
 def empty(_arguments: argparse.Namespace) -> int:
-    """Remove everything."""
+    """Remove everything except the bridge to PyTorch."""
     return removed(gpuos.cache.clear())
 
 

@@ -114,7 +114,10 @@ def start(in_background: bool = False) -> BuildProcess | None:
     try:
         lock = Lock(target.parent)
     except OSError as error:
-        text = f"gpuos.torch: expected to write into {target.parent}: {error}"
+        text = (
+            f"gpuos.torch: expected to write into {target.parent}: {error}; "
+            "set GPUOS_CACHE_DIR to a folder that can be written"
+        )
         raise gpuos.BackendUnavailable(text) from None
     try:
         if not lock.acquire() or target.exists():

@@ -86,9 +86,9 @@ class _Process:
                 error = gpuos.BackendUnavailable(text)
             self._fail(
                 error,
-                "schedulers defer nothing from now on. Install a C++ compiler "
-                "that takes it; `python -m gpuos build-torch` shows what it "
-                "does, and it or gpuos.torch.wait_ready() tries again",
+                "schedulers defer nothing from now on. It needs a C++ compiler "
+                "and a folder to write; `python -m gpuos build-torch` shows what "
+                "it does, and it or gpuos.torch.wait_ready() tries again",
             )
         finally:
             self.is_stepping = False

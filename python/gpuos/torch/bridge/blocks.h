@@ -77,12 +77,14 @@ struct ResultStorage final : c10::StorageImpl {
 /// Behind it in its block lies the version counter of the tensor that was there
 /// before, for the next one; PyTorch allocates one for each tensor.
 struct ResultTensor final : c10::TensorImpl {
-  /// `keys`: those that PyTorch gives such a tensor, outside of inference mode.
+  /// `keys`: those that PyTorch gives such a tensor.
   ResultTensor(c10::Storage&& storage, DispatchKeySet keys,
                caffe2::TypeMeta type)
       // Without keys of autograd no counter is allocated.
       : TensorImpl(VIEW, std::move(storage), keys & kKernelKeys, type) {
     key_set_ = keys;
+    // Tensors of inference mode count no versions.
+    if (C10_UNLIKELY(!keys.has(DispatchKey::ADInplaceOrView))) return;
     c10::VariableVersion& counter = counter_of(this);
     // A view may have kept it.
     if (C10_LIKELY(counter.enabled() && counter.unique())) {

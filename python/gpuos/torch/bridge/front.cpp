@@ -76,7 +76,7 @@ bool is_alpha_alone(PyObject* names) {
 bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
   const Tensor& tensor = THPVariable_Unpack(arguments[0]);
   Scaled call;
-  if (!is_without_grad(tensor) || tensor.is_inference() ||
+  if (!is_without_grad(tensor) || !is_writable(tensor) ||
       !call.read(arguments) ||
       !defer({with_factor(recipe), Rule::Arithmetic}, call.operands, tensor)
            .defined())
@@ -87,7 +87,7 @@ bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
 
 bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   const Tensor& tensor = THPVariable_Unpack(self);
-  if (!is_without_grad(tensor) || tensor.is_inference()) return false;
+  if (!is_without_grad(tensor) || !is_writable(tensor)) return false;
   double number = 0;
   bool is_taken = false;
   if (is_ordinary(other)) {

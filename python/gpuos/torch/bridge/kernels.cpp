@@ -101,7 +101,7 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 /// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
-  if (!is_usual_thread() || !is_without_grad(out) || out.is_inference() ||
+  if (!is_usual_thread() || !is_without_grad(out) || !is_writable(out) ||
       !are_without_grad(operands) || !defer(what, operands, out).defined())
     return false;
   note_taken(out);
@@ -128,7 +128,7 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
 
 bool take_into(const Elementwise& what, const Tensor& out,
                const Tensor& other) {
-  if (!is_usual_thread() || !is_without_grad(out) || out.is_inference() ||
+  if (!is_usual_thread() || !is_without_grad(out) || !is_writable(out) ||
       !is_without_grad(other))
     return false;
   const auto number = wrapped_number(other);

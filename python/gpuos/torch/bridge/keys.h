@@ -49,12 +49,18 @@ extern constinit thread_local int scheduler_depth GPUOS_NEAR_TLS;
 /// Threads that are in one.
 extern std::atomic<int> scheduler_threads;
 
-/// A thread's dispatch state with nothing in it but our mode.
-struct UsualState {
+/// A thread's dispatch state.
+struct ThreadState {
   std::uint64_t included = 0;
   std::uint64_t excluded = 0;
+
+  bool is(const c10::impl::PODLocalDispatchKeySet& keys) const noexcept {
+    return keys.included_ == included && keys.excluded_ == excluded;
+  }
 };
-extern UsualState usual_state;
+/// The state with our mode alone, and the same in inference mode.
+extern ThreadState usual_state;
+extern ThreadState inferring_state;
 
 /// Below autograd: whether this thread defers at all.
 inline bool is_deferring_thread() {

@@ -26,12 +26,12 @@ inline const Modes& modes() noexcept {
   return modes_of_thread;
 }
 
-/// Inside a scheduler, with no mode, transform, autocast or inference around.
+/// Returns whether this thread is inside a scheduler, without any mode except
+/// inference mode, transform or autocast.
 inline bool is_usual_thread() noexcept {
   if (scheduler_depth == 0) return false;
   const auto& keys = *modes().keys;
-  return keys.included_ == usual_state.included &&
-         keys.excluded_ == usual_state.excluded;
+  return C10_LIKELY(usual_state.is(keys)) || inferring_state.is(keys);
 }
 
 /// Whether Python may have a say in what a function of PyTorch does.
@@ -40,9 +40,15 @@ inline bool has_function_mode() {
          at::impl::torch_function_mode_enabled();
 }
 
-/// Inference mode shows in a thread's keys.
 inline bool is_inferring() {
-  return C10_UNLIKELY(!is_usual_thread()) && c10::InferenceMode::is_enabled();
+  return C10_UNLIKELY(!usual_state.is(*modes().keys)) &&
+         c10::InferenceMode::is_enabled();
+}
+
+/// Returns whether PyTorch lets this thread write to `tensor`. Tensors of
+/// inference mode may only be written in that mode, and count no versions.
+inline bool is_writable(const Tensor& tensor) {
+  return C10_LIKELY(!tensor.is_inference()) || is_inferring();
 }
 
 }  // namespace gpuos::bridge

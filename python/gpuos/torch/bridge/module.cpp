@@ -32,7 +32,8 @@ namespace gpuos::bridge {
 
 constinit thread_local int scheduler_depth = 0;
 std::atomic<int> scheduler_threads{0};
-UsualState usual_state;
+ThreadState usual_state;
+ThreadState inferring_state;
 constinit thread_local Options options;
 
 namespace {
@@ -127,8 +128,10 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   register_operators({strings_of(composite), strings_of(other_composite),
                       strings_of(views), strings_of(explicit_composite)});
   const c10::impl::IncludeDispatchKeyGuard guard(kModeKey);
-  const auto state = c10::impl::raw_local_dispatch_key_set;
+  const auto& state = c10::impl::raw_local_dispatch_key_set;
   usual_state = {state.included_, state.excluded_};
+  const c10::InferenceMode inferring;
+  inferring_state = {state.included_, state.excluded_};
   return PyCapsule_New(const_cast<ArrayWatch*>(&array_watch()), kWatchCapsule,
                        nullptr);
   END_HANDLE_TH_ERRORS

@@ -200,9 +200,7 @@ class ElementwiseTaker : public Taker {
 
  private:
   static bool may_write(const Tensor& out, bool above_autograd) {
-    if (out.is_inference())
-      return !above_autograd && c10::InferenceMode::is_enabled();
-    return !above_autograd || is_without_grad(out);
+    return is_writable(out) && (!above_autograd || is_without_grad(out));
   }
   void add(std::span<const Deferred> requests, const Site& site,
            bool above_autograd) const {

@@ -57,6 +57,13 @@ void record_stream(Tensor& tensor, c10::Stream stream) {
         .recordDataPtrOnStream(data, stream);
 }
 
+// Tensors of inference mode have no keys of autograd.
+DispatchKeySet keys_of_result(const Site& site) {
+  return C10_LIKELY(!is_inferring())
+             ? site.keys
+             : site.keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+}
+
 // Copy on write shares a block of the allocator.
 Tensor lazy_clone(const Tensor& tensor) {
   leave_slab(tensor.storage().unsafeGetStorageImpl());
@@ -70,17 +77,12 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
   const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
   c10::Storage storage(
       make_storage(element_count(sizes) * meta.itemsize(), site));
-  // The keys of tensors of inference mode are for PyTorch to choose.
-  const bool is_ours = !is_inferring();
-  Tensor out = C10_LIKELY(is_ours)
-                   ? at::detail::make_tensor<ResultTensor>(std::move(storage),
-                                                           site.keys, meta)
-                   : at::detail::make_tensor<c10::TensorImpl>(
-                         std::move(storage), site.keys & kKernelKeys, meta);
+  Tensor out = at::detail::make_tensor<ResultTensor>(
+      std::move(storage), keys_of_result(site), meta);
   auto* impl = out.unsafeGetTensorImpl();
   if (!strides.empty())
     impl->set_sizes_and_strides(sizes, strides);
-  else if (is_ours && sizes.size() <= ResultTensor::kFewSizes)
+  else if (sizes.size() <= ResultTensor::kFewSizes)
     static_cast<ResultTensor*>(impl)->set_few_sizes(sizes);
   else
     impl->set_sizes_contiguous(sizes);
@@ -93,12 +95,12 @@ Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
   const std::size_t bytes = elems * meta.itemsize();
   if (C10_UNLIKELY(bytes > Slabs::kMostBytes ||
                    !slabs_are_used.load(std::memory_order_relaxed) ||
-                   sizes.size() > ResultTensor::kFewSizes || is_inferring()))
+                   sizes.size() > ResultTensor::kFewSizes))
     return make_output(sizes, {}, type, site);
   c10::Storage storage(c10::make_intrusive<ResultStorage>(
       bytes, *site.slabs, c10::GetAllocator(site.stream.device_type())));
-  Tensor out = at::detail::make_tensor<ResultTensor>(std::move(storage),
-                                                     site.keys, meta);
+  Tensor out = at::detail::make_tensor<ResultTensor>(
+      std::move(storage), keys_of_result(site), meta);
   static_cast<ResultTensor*>(out.unsafeGetTensorImpl())->set_few_sizes(sizes);
   return out;
 }
