@@ -46,8 +46,9 @@ bool Orderer::join(const Order& order, Submission& submission) {
     std::memcpy(reinterpret_cast<char*>(payload.args) + i * sizeof(distance),
                 &distance, sizeof(distance));
   }
-  write_task(*rings_[submission.route.ring], *place, place->first, std::nullopt,
-             payload);
+  Ring& ring = *rings_[submission.route.ring];
+  ring.note_empty_place(place->batch_begin);
+  write_task(ring, *place, place->first, std::nullopt, payload);
   backend_.publish(submission.route, *place, 1);
   submission.after = place->first;
   return true;

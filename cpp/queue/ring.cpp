@@ -38,7 +38,7 @@ bool Ring::extend_batch(std::uint64_t begin, std::uint32_t tasks) {
 void Ring::advance() noexcept {
   std::uint64_t position = completed();
   const std::uint64_t end = head();
-  std::uint64_t more = 0;
+  std::int64_t more = 0;
   while (position != end && is_done(position)) {
     const Batch& batch = batches_[place_of(position)];
     position += batch.places;

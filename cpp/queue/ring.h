@@ -54,7 +54,8 @@ class Ring {
   }
   /// Tasks at the places before completed(), those of chains included.
   std::uint64_t completed_tasks() const noexcept {
-    return completed() + completed_more_.load(std::memory_order_relaxed);
+    const auto more = completed_more_.load(std::memory_order_relaxed);
+    return completed() + static_cast<std::uint64_t>(more);
   }
 
   /// Takes `tasks` places as one batch and returns its first position; empty
@@ -67,6 +68,10 @@ class Ring {
   /// One more task at a place of the batch, which is not done.
   void add_to_place(std::uint64_t begin) noexcept {
     ++batches_[place_of(begin)].more;
+  }
+  /// Notes a place of the batch, which is not done, without a task: a join.
+  void note_empty_place(std::uint64_t begin) noexcept {
+    --batches_[place_of(begin)].more;
   }
 
   /// Puts the descriptor of `position` in place. On the resident ring a worker
@@ -143,7 +148,7 @@ class Ring {
  private:
   struct Batch {
     std::uint32_t places = 0;
-    std::uint32_t more = 0;  // tasks beyond one a place
+    std::int32_t more = 0;  // tasks beyond one a place
   };
 
   RingMemory memory_;
@@ -151,7 +156,7 @@ class Ring {
   std::uint32_t capacity_bits_;
   std::atomic<std::uint64_t> head_;
   std::atomic<std::uint64_t> completed_;
-  std::atomic<std::uint64_t> completed_more_{0};
+  std::atomic<std::int64_t> completed_more_{0};
   std::vector<Batch> batches_;  // those that begin at a place
 };
 

@@ -108,6 +108,17 @@ def test_close_runs_what_is_pending(backend):
     assert rt.stats()["tasks_completed"] == rt.stats()["tasks_submitted"]
 
 
+def test_a_wait_for_two_tasks_counts_as_none(rt, gate):
+    a, b, sums = rt.zeros(1), rt.zeros(1), rt.zeros(1)
+    gate.submit(a)
+    gate.submit(b)
+    rt.submit("add", a, b, out=sums)
+    gate.open()
+    rt.synchronize()
+    assert sums.numpy() == 2
+    assert rt.stats()["tasks_completed"] == rt.stats()["tasks_submitted"]
+
+
 def test_a_with_block_closes(backend):
     with gpuos.Runtime(backend=backend) as rt:
         assert not rt.is_closed
