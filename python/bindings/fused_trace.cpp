@@ -125,9 +125,9 @@ void check_same_results(const std::string& name, const Traced& known,
 template <typename FunctionFor>
 py::object each_replaced(const py::object& known, FunctionFor function_for) {
   if (known.is_none()) return known;
-  py::dict next;
-  for (const auto& [key, each] : known.attr("copy")().cast<py::dict>())
-    next[key] = each.attr("_replaced")(function_for(key));
+  py::object next = known.attr("copy")();
+  for (const py::handle key : py::list(next))
+    next[key] = next[key].attr("_replaced")(function_for(key));
   return next;
 }
 
