@@ -375,6 +375,33 @@ def _of_dtype(function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
     return compute
 
 
+# ---- Results without axes, which are numbers unless NumPy gives an array.
+
+_OF_ARRAYS = (
+    np.broadcast_arrays,
+    np.broadcast_to,
+    np.isin,
+    np.select,
+    np.where,
+)
+
+
+def as_numpys(function: Callable[..., Any], made: Any) -> Any:
+    """Return what `function` made, which is an array where NumPy's is."""
+    if function in _OF_ARRAYS:
+        for each in made if isinstance(made, tuple) else (made,):
+            if each.ndim == 0:
+                _core._set_number(each, is_number=False)
+    return made
+
+
+def number_like(x: Array, made: Array) -> Array:
+    """Return what was made, which is a number if x is one."""
+    if made.ndim == 0:
+        _core._set_number(made, _core._is_number(x))
+    return made
+
+
 # ---- Other functions, with arguments that are no arrays.
 
 
