@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "array_view.h"
 #include "fused_object.h"
 #include "fused_running.h"
 #include "gpuos/error.h"
@@ -156,6 +157,8 @@ std::vector<py::object> owned(std::span<PyObject* const> objects) {
 
 ExampleCall::ExampleCall(const FusedCall& call)
     : numbers(owned(call.numbers())) {
+  for (py::object& number : numbers)  // its array may change
+    if (is_ndarray(number.ptr())) number = number.attr("copy")();
   for (const TensorView& view : call.inputs())
     shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
   for (PyObject* number : call.numbers())

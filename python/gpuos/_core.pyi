@@ -1646,6 +1646,7 @@ class Value:
         """How many axes."""
     @property
     def _is_number(self) -> bool: ...
+    def _told(self) -> Any: ...
     @property
     def T(self) -> Value:
         """Axes reversed."""
