@@ -435,7 +435,7 @@ def call(
 
     fixed = tuple(take(x) for x in args)
     named = tuple((name, take(x)) for name, x in keywords.items())
-    # 1, 1.0 and True are equal.
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
     types = tuple(_type_of(x) for x in (*fixed, *(x for _, x in named)))
     of_out = out.dtype if type(out) is Array else None
     try:
@@ -477,6 +477,8 @@ _PLACE = _Place()
 def _type_of(argument: Any) -> Any:
     if type(argument) is tuple:
         return tuple(map(_type_of, argument))
+    if isinstance(argument, (float, complex, np.inexact)):
+        return type(argument), repr(argument)
     return type(argument)
 
 
