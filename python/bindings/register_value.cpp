@@ -289,13 +289,13 @@ auto rounder(const char* module, const char* name) {
   };
 }
 
-// That of a number, so that isinstance(k, int) says what it says of the number.
+// Returns the type of a number, so that isinstance(k, int) is right.
 py::object class_of(const py::object& self) {
   const py::object type = type_of_number(self.cast<const Value&>());
   return type ? type : py::object(py::type::of(self));
 }
 
-// In the dict, since an assignment would be to the class of the type.
+// The dict gets it, since an assignment would set the class of the type.
 void add_class(const py::handle& type) {
   auto* const object = reinterpret_cast<PyTypeObject*>(type.ptr());
   const py::object property = builtin("property")(py::cpp_function(&class_of));

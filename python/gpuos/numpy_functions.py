@@ -45,7 +45,7 @@ def call(
     try:
         return _called(function, args, keywords)
     except refusals.ERRORS:
-        # Of numbers alone NumPy has all functions.
+        # NumPy has all functions of numbers alone.
         numbers: list[Any] = []
         try:
             told = [_told(x, numbers) for x in (args, keywords)]

@@ -132,7 +132,7 @@ def test_structures_are_told_apart(rt):
     assert len(total.programs()) == 5
 
 
-# Equal for Python, and not the same.
+# These are equal for Python, and not the same.
 EQUAL = [[1, 1.0, True, 1 + 0j, np.float32(1)], [0.0, -0.0], [0j, -0j]]
 EQUAL += [[*map(np.float64, (0.0, -0.0))], [(1, 2), (1.0, 2), (True, 2)]]
 EQUAL += [[((1,),), ((True,),)], [frozenset({1}), frozenset({1.0})]]

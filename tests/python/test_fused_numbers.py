@@ -290,7 +290,7 @@ def test_calls_in_order_are_numpys(host, function, calls):
         assert not differ(wanted, got), (args, wanted, got)
 
 
-# What needs the number itself; `t` is an array in NumPy too.
+# These need the number itself.
 OF_NUMBERS = """
 float(Fraction(k) / 3)|sum(range(k))|len([0] * k)|len(k * "ab")|math.comb(k, 2)
 len((0,) * k + (1,))|math.gcd(k, 4)|len(bytearray(b"ab") * k)|"abcd"[k] * 2 == "a"
