@@ -75,11 +75,18 @@ bool is_square_of_bool(PyObject* x, PyObject* y) {
          py::handle(y).cast<py::object>().equal(py::int_(2));
 }
 
+bool is_traced_number(PyObject* object) {
+  return Py_TYPE(object) == value_type &&
+         type_of_number(*native<Value>(object));
+}
+
 struct ValueOperators {
   template <Op kOp>
   static PyObject* binary(PyObject* x, PyObject* y) noexcept {
     if constexpr (kOp == Op::Multiply) {
-      if (is_repeated(x) || is_repeated(y)) Py_RETURN_NOTIMPLEMENTED;
+      if ((is_repeated(x) && is_traced_number(y)) ||
+          (is_repeated(y) && is_traced_number(x)))
+        Py_RETURN_NOTIMPLEMENTED;
     }
     return value_or_error(python_name(kOp), {x, y}, [&] {
       return elementwise(kOp, operands_of({x, y}, info_of(kOp).name));

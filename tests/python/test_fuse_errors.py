@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import re
 import threading
 from typing import NamedTuple
@@ -554,3 +555,23 @@ def test_fused_functions_that_call_each_other_deeply(rt):
     for _ in range(40):
         f = gpuos.fuse(lambda x, f=f: f(x) + 1)
     assert f(rt.zeros(2)).tolist() == [41, 41]
+
+
+class Item:
+    """NumPy would ask how long it is."""
+
+    asked = 0
+
+    def __len__(self):
+        Item.asked += 1
+        return 0
+
+
+@pytest.mark.parametrize("function", [np.matmul, np.dot, np.inner, np.multiply])
+def test_a_list_beside_an_array_is_not_read(host, function):
+    with pytest.raises((gpuos.InvalidArgument, TypeError)):
+        host.fuse(lambda x: function(x, [1.0, 2.0]))(host.ones(2))
+    for operation in (operator.matmul, operator.mul):
+        with pytest.raises(gpuos.InvalidArgument):
+            host.fuse(lambda x, of=operation: of(x, [Item()]))(host.ones(2))
+    assert Item.asked == 0
