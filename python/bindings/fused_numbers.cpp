@@ -356,11 +356,13 @@ py::object number_result(py::handle function,
 
 py::object numbers_result(py::handle function, const py::object& args,
                           const py::object& keywords) {
+  // Held: what is no tuple or dict gives a new one.
+  const auto given = args.cast<py::tuple>();
+  const auto named = keywords.cast<py::dict>();
   std::vector<PyObject*> operands;
-  for (const py::handle each : args.cast<py::tuple>())
-    operands.push_back(each.ptr());
+  for (const py::handle each : given) operands.push_back(each.ptr());
   py::list names;
-  for (const auto& [name, value] : keywords.cast<py::dict>()) {
+  for (const auto& [name, value] : named) {
     names.append(name);
     operands.push_back(value.ptr());
   }

@@ -100,6 +100,7 @@ MAY_RAISE = {
     "__array_interface__": "AttributeError",
     "__cuda_array_interface__": "AttributeError",
     "np.trapezoid": "IndexError",  # of a number, NumPy's own
+    "np.split": "AttributeError",  # so is this
     "__getattr__": "AttributeError",
 }
 # What gpuos.Array refuses as an attribute: a sentence says what to do.

@@ -567,6 +567,17 @@ class Item:
         return 0
 
 
+def test_arguments_that_are_no_tuple_or_dict_are_refused(host):
+    def ask(x, y):
+        rest = ((y, {}), (3, {}), ([x], {}), ((x,), y), ((x,), [("out", y)]))
+        for args, keywords in rest:
+            with pytest.raises((gpuos.InvalidArgument, TypeError)):
+                x.__array_function__(np.sort, (), args, keywords)
+        return x
+
+    host.fuse(ask)(host.ones(2), host.ones(2))
+
+
 @pytest.mark.parametrize("function", [np.matmul, np.dot, np.inner, np.multiply])
 def test_a_list_beside_an_array_is_not_read(host, function):
     with pytest.raises((gpuos.InvalidArgument, TypeError)):
