@@ -292,12 +292,13 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
         shift = _integer(shift, "roll")
     if isinstance(axis, Value):
         axis = _integer(axis, "roll")
-    shifts, axes = np.broadcast_arrays(shift, axis)
-    if shifts.ndim > 1 or shifts.size == 0:
+    is_flat = np.ndim(shift) < 2 and np.ndim(axis) < 2
+    shifts, axes = np.broadcast_arrays(shift, axis) if is_flat else ((), ())
+    if np.size(shifts) == 0:
         raise _core.InvalidArgument(
             "roll: expected shift and axis as integers or tuples of them"
         )
-    for one, along in zip(shifts.flat, axes.flat, strict=True):
+    for one, along in zip(np.ravel(shifts), np.ravel(axes), strict=True):
         a = _core._Functions.roll(a, int(one), int(along))
     return a
 

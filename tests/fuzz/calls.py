@@ -96,7 +96,7 @@ def survivable(text: str) -> str:
 MAY_RAISE = {
     "__getitem__": "IndexError",
     "__setitem__": "IndexError",
-    "item": "IndexError",
+    "item": "IndexError, AttributeError",  # a float has none
     "__array_interface__": "AttributeError",
     "__cuda_array_interface__": "AttributeError",
     "np.trapezoid": "IndexError",  # of a number, NumPy's own

@@ -567,6 +567,18 @@ class Item:
         return 0
 
 
+def test_shifts_of_two_axes_are_refused(host):
+    for shift in (np.ones((1, 2), "i8"), np.ones((1,) * 63, "i8"), []):
+        with pytest.raises(gpuos.InvalidArgument, match="roll: expected shift"):
+            host.fuse(lambda x, by=shift: np.roll(x, by, 0))(host.ones(2))
+
+
+def test_an_array_beside_values_is_refused_by_name(host):
+    a = host.ones(2)
+    with pytest.raises(gpuos.InvalidArgument, match="must be an argument"):
+        host.fuse(lambda x, k: x + F.where(x > 0, a, k))(a, 1.5)
+
+
 def test_arguments_that_are_no_tuple_or_dict_are_refused(host):
     def ask(x, y):
         rest = ((y, {}), (3, {}), ([x], {}), ((x,), y), ((x,), [("out", y)]))
