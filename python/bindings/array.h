@@ -57,6 +57,7 @@ class Array {
   /// would be lost.
   bool is_element() const noexcept { return is_element_; }
   void set_element() noexcept { is_number_ = is_element_ = true; }
+  void set_number(bool is_number) noexcept { is_number_ = is_number; }
   /// Returns the view that this element copies, if nothing else is deferred:
   /// the view still has the value. Null otherwise.
   Array* element_source() const noexcept;

@@ -75,12 +75,6 @@ bool is_comparison(std::string_view name) {
   return std::ranges::find(kComparisons, name) != std::end(kComparisons);
 }
 
-// Python would repeat a list, a str or a deque as often as the array says.
-bool is_repeated(PyObject* object) {
-  const PySequenceMethods* methods = Py_TYPE(object)->tp_as_sequence;
-  return methods != nullptr && methods->sq_repeat != nullptr;
-}
-
 bool has_axes(PyObject* object) {
   return Py_TYPE(object) == array_type &&
          native<Array>(object)->form().dims != 0;

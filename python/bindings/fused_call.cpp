@@ -4,6 +4,7 @@
 #include <string>
 
 #include "array.h"
+#include "array_view.h"
 #include "fused_numbers.h"
 #include "gpuos/error.h"
 #include "keywords.h"
@@ -152,7 +153,9 @@ bool FusedCall::read_number(PyObject* object) {
 
 bool FusedCall::read_scalar(PyObject* object) {
   if (!is_numpy_scalar(object)) return false;
-  key_.add({.kind = ArgumentKind::Scalar, .dtype = dtype_of_scalar(object)});
+  key_.add(
+      {.kind = is_ndarray(object) ? ArgumentKind::Point : ArgumentKind::Scalar,
+       .dtype = dtype_of_scalar(object)});
   scalars_.add([&] { return number_of(object); });
   numbers_.add([&] { return object; });
   return true;

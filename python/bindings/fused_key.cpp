@@ -1,9 +1,10 @@
 #include "fused_key.h"
 
-#include "gpuos/scalar.h"
+#include "fused_numbers.h"
 #include "made_once.h"
 #include "pybind_objects.h"
 #include "python_module.h"
+#include "value_object.h"
 
 #include <algorithm>
 #include <string>
@@ -23,8 +24,8 @@ PyTypeObject* type_from(const char* module, const char* name) {
 bool is_same(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyFloat_CheckExact(a))  // -0.0 is not 0.0
-    return Scalar(PyFloat_AS_DOUBLE(a)).is_same(PyFloat_AS_DOUBLE(b));
+  if (PyFloat_CheckExact(a) || PyComplex_CheckExact(a) || is_numpy_scalar(a))
+    return is_same_number(a, b);  // -0.0 is not 0.0
   if (PyTuple_Check(a)) {
     const Py_ssize_t size = PyTuple_GET_SIZE(a);
     if (PyTuple_GET_SIZE(b) != size) return false;
@@ -33,6 +34,16 @@ bool is_same(PyObject* a, PyObject* b) {
         return false;
     }
     return true;
+  }
+  if (PyFrozenSet_Check(a)) {
+    const py::list all(py::handle(b).cast<py::object>());
+    return PySet_GET_SIZE(a) == PySet_GET_SIZE(b) &&
+           std::ranges::all_of(
+               py::list(py::handle(a).cast<py::object>()), [&](py::handle x) {
+                 return std::ranges::any_of(all, [&](py::handle y) {
+                   return is_same(x.ptr(), y.ptr());
+                 });
+               });
   }
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) throw py::error_already_set();

@@ -22,6 +22,7 @@ inline constexpr std::size_t kMaxFusedResults = 32;
 enum class ArgumentKind : std::uint8_t {
   Array,    // an input: its dtype and rank
   Scalar,   // a NumPy scalar: its dtype
+  Point,    // a NumPy array without axes, which is no number: its dtype
   Number,   // a number of Python: what kind of number
   Static,   // decides what the function does: its value
   Keyword,  // the name of the argument behind it

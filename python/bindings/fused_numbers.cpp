@@ -90,6 +90,12 @@ py::object take_error() {
 
 }  // namespace
 
+py::object read_only(py::object number) {
+  if (is_ndarray(number.ptr()))
+    number.attr("setflags")(py::arg("write") = false);
+  return number;
+}
+
 // ---- a call
 
 py::object CallNumbers::result_of(const NumberCall& call) const {
@@ -186,7 +192,8 @@ py::object TracedNumbers::stand_for(const ArgumentWord& word,
       is_weak ? builder_.number(scalar) : builder_.scalar(word.dtype);
   const auto place = static_cast<std::uint32_t>(ids_.size());
   ids_.push_back(value.id());
-  return asked_.contains(place) ? number : make_value(value);
+  if (!asked_.contains(place)) return make_value(value);
+  return is_ndarray(number.ptr()) ? py::object(number[py::tuple()]) : number;
 }
 
 TracedNumbers* TracedNumbers::of(std::span<PyObject* const> operands) {
@@ -206,7 +213,10 @@ std::optional<std::uint32_t> TracedNumbers::place_of(const Value& value) const {
   if (!builder_.makes(value)) return std::nullopt;
   const auto id = std::ranges::lower_bound(ids_, value.id());
   if (id == ids_.end() || *id != value.id()) return std::nullopt;
-  return static_cast<std::uint32_t>(id - ids_.begin());
+  const auto place = static_cast<std::uint32_t>(id - ids_.begin());
+  // An array that was given is computed with as all arrays are.
+  const bool is_array = place < arguments_ && is_ndarray(numbers_[place].ptr());
+  return is_array ? std::nullopt : std::optional(place);
 }
 
 std::optional<NumberCall::Operand> TracedNumbers::operand_of(
@@ -237,6 +247,17 @@ py::object TracedNumbers::tell(const Value& value) {
   return numbers_[*place];
 }
 
+py::object TracedNumbers::type_of(const Value& value) const {
+  const auto place = place_of(value);
+  if (!place) return {};
+  const py::object& number = numbers_[*place];
+  // Those of one dtype have one program, also of a class that is made of it.
+  const bool is_scalar =
+      is_numpy_scalar(number.ptr()) && !is_ndarray(number.ptr());
+  return is_scalar ? py::object(number.attr("dtype").attr("type"))
+                   : py::object(py::type::of(number));
+}
+
 py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
   py::object made = numbers_.result_of(call);
   // A thread that the function left alone may come here late.
@@ -265,6 +286,7 @@ py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
     }
     return items;
   }
+  made = read_only(std::move(made));
   if (const auto word = word_of(made.ptr())) {
     call.gives = NumberCall::Gives::Number;
     call.word = *word;
@@ -296,11 +318,24 @@ py::object TracedNumbers::keep(NumberCall call, py::object made) {
   return is_scalar ? value : made;
 }
 
-py::object tell_number(const Value& value) {
+namespace {
+
+TracedNumbers* numbers_of(const Value& value) {
   const py::object object = make_value(value);
   PyObject* const one[] = {object.ptr()};
-  TracedNumbers* const numbers = TracedNumbers::of(one);
+  return TracedNumbers::of(one);
+}
+
+}  // namespace
+
+py::object tell_number(const Value& value) {
+  TracedNumbers* const numbers = numbers_of(value);
   return numbers == nullptr ? py::object() : numbers->tell(value);
+}
+
+py::object type_of_number(const Value& value) {
+  TracedNumbers* const numbers = numbers_of(value);
+  return numbers == nullptr ? py::object() : numbers->type_of(value);
 }
 
 py::object number_result(py::handle function,
@@ -321,11 +356,13 @@ py::object number_result(py::handle function,
 
 py::object numbers_result(py::handle function, const py::object& args,
                           const py::object& keywords) {
+  // Held: what is no tuple or dict gives a new one.
+  const auto given = args.cast<py::tuple>();
+  const auto named = keywords.cast<py::dict>();
   std::vector<PyObject*> operands;
-  for (const py::handle each : args.cast<py::tuple>())
-    operands.push_back(each.ptr());
+  for (const py::handle each : given) operands.push_back(each.ptr());
   py::list names;
-  for (const auto& [name, value] : keywords.cast<py::dict>()) {
+  for (const auto& [name, value] : named) {
     names.append(name);
     operands.push_back(value.ptr());
   }

@@ -32,6 +32,10 @@ Scalar scalar_from(PyObject* number);
 /// Returns whether two numbers are of one type and the same in every bit.
 bool is_same_number(PyObject* a, PyObject* b);
 
+/// Returns `number`; an array cannot be written from now on, so that it stays
+/// the number that it is.
+pybind11::object read_only(pybind11::object number);
+
 /// A step that a function computes of numbers alone, as in `x * 10**-k`. Python
 /// computes it again in each call, with its own integers, types and errors.
 struct NumberCall {
@@ -113,6 +117,9 @@ class TracedNumbers {
   /// The number that `value` is in this call, whose value decides from now on.
   /// Null: it is none, or nobody is told.
   pybind11::object tell(const Value& value);
+  /// Its type, which decides nothing that the structure does not. Null: it is
+  /// no number.
+  pybind11::object type_of(const Value& value) const;
   std::vector<NumberCall> take_calls() { return std::move(calls_); }
   /// Those that were asked for at first or told, of the arguments.
   const AskedScalars& asked() const noexcept { return asked_; }
@@ -161,6 +168,9 @@ pybind11::object numbers_result(pybind11::handle function,
 /// The number that `value` is in the call that is traced, whose value decides
 /// from now on. Null: it is computed of arrays, or nobody is told.
 pybind11::object tell_number(const Value& value);
+
+/// The type of that number. Null: it is computed of arrays.
+pybind11::object type_of_number(const Value& value);
 
 /// Does the same with a function of Python's module `operator`.
 pybind11::object operator_result(const char* name,

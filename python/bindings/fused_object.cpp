@@ -76,7 +76,10 @@ py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
 
 py::object Fused::call_tree(const char* method, PyObject* const* args,
                             std::size_t count, PyObject* names) {
-  if (of_trees_.is_none()) of_trees_ = py::dict();
+  if (of_trees_.is_none()) {
+    const py::object made = python_module("collections").attr("OrderedDict")();
+    if (of_trees_.is_none()) of_trees_ = made;  // no thread was quicker
+  }
   const PythonCall call(args, count, names);
   const py::object of_trees = of_trees_;
   const py::object function = function_;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "array_view.h"
 #include "fused_object.h"
 #include "fused_running.h"
 #include "gpuos/error.h"
@@ -125,9 +126,9 @@ void check_same_results(const std::string& name, const Traced& known,
 template <typename FunctionFor>
 py::object each_replaced(const py::object& known, FunctionFor function_for) {
   if (known.is_none()) return known;
-  py::dict next;
-  for (const auto& [key, each] : known.attr("copy")().cast<py::dict>())
-    next[key] = each.attr("_replaced")(function_for(key));
+  py::object next = known.attr("copy")();
+  for (const py::handle key : py::list(next))
+    next[key] = next[key].attr("_replaced")(function_for(key));
   return next;
 }
 
@@ -156,6 +157,8 @@ std::vector<py::object> owned(std::span<PyObject* const> objects) {
 
 ExampleCall::ExampleCall(const FusedCall& call)
     : numbers(owned(call.numbers())) {
+  for (py::object& number : numbers)  // its array may change
+    if (is_ndarray(number.ptr())) number = number.attr("copy")();
   for (const TensorView& view : call.inputs())
     shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
   for (PyObject* number : call.numbers())

@@ -7,6 +7,12 @@
 
 namespace gpuos::python {
 
+/// Whether Python repeats it as often as a number says: a list, a str, a deque.
+inline bool is_repeated(PyObject* object) noexcept {
+  const PySequenceMethods* methods = Py_TYPE(object)->tp_as_sequence;
+  return methods != nullptr && methods->sq_repeat != nullptr;
+}
+
 // Python's operators as slots of a type: it calls them without the price of
 // pybind11. The names are there for whoever looks.
 //

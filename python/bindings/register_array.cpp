@@ -83,9 +83,14 @@ py::object get_item(Array& array, const py::object& index) {
     return indexed(borrow.view(), index);
   }();
   py::object made = viewed(array, view);
-  if (!is_of_element(array.form(), index)) return made;
+  const bool is_of_one = is_of_element(array.form(), index);
+  const bool is_of_number = array.is_number() && !array.is_element();
+  if (!is_of_one && !(is_of_number && view.dims == 0)) return made;
   made = copy_of(array, std::move(made));
-  native<Array>(made.ptr())->set_element();
+  if (is_of_one)
+    native<Array>(made.ptr())->set_element();
+  else
+    native<Array>(made.ptr())->set_number(false);  // s[...] is an array
   return made;
 }
 
@@ -343,6 +348,10 @@ void register_array(py::module_& module) {
   module.def(
       "_is_number", [](const Array& array) { return array.is_number(); },
       py::arg("array"), "Whether in-place operators make a new array.");
+  module.def(
+      "_set_number",
+      [](Array& array, bool is_number) { array.set_number(is_number); },
+      py::arg("array"), py::arg("is_number"));
   module.def("_overlap", &overlap, py::arg("a"), py::arg("b"),
              "Whether two arrays have memory in common, but for one view.");
 }

@@ -289,7 +289,24 @@ auto rounder(const char* module, const char* name) {
   };
 }
 
+// Returns the type of a number, so that isinstance(k, int) is right.
+py::object class_of(const py::object& self) {
+  const py::object type = type_of_number(self.cast<const Value&>());
+  return type ? type : py::object(py::type::of(self));
+}
+
+// The dict gets it, since an assignment would set the class of the type.
+void add_class(const py::handle& type) {
+  auto* const object = reinterpret_cast<PyTypeObject*>(type.ptr());
+  const py::object property = builtin("property")(py::cpp_function(&class_of));
+  if (PyDict_SetItemString(object->tp_dict, "__class__", property.ptr()) != 0)
+    throw py::error_already_set();
+  PyType_Modified(object);
+}
+
 std::string value_repr(const Value& x) {
+  if (const py::object number = tell_number(x))
+    return py::repr(number).cast<std::string>();
   return "gpuos.Value(dtype=" + std::string(name_of(x.dtype())) +
          ", ndim=" + std::to_string(x.rank()) +
          (x.is_weak() ? ", a number)" : ")");
@@ -302,6 +319,11 @@ void add_attributes(Class& type) {
           "The element type, as a NumPy dtype.")
       .def_property_readonly("ndim", &Value::rank, "How many axes.")
       .def_property_readonly("_is_number", &Value::is_weak)
+      .def("_told",
+           [](const Value& x) {
+             if (py::object number = tell_number(x)) return number;
+             throw py::key_error("a value that is no number");
+           })
       .def_property_readonly(
           "T", [](const Value& x) { return transpose(x); }, "Axes reversed.")
       .def_property_readonly(
@@ -401,6 +423,7 @@ void register_value(py::module_& module) {
   value_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   forbid_new(type);
+  add_class(type);
   add_attributes(type);
   add_reductions(type);
   add_methods(type);

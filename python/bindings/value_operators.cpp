@@ -62,18 +62,32 @@ PyObject* value_or_error(const char* python_name,
   });
 }
 
-// NumPy computes `x ** 2` of bools, and not their power, as int8.
+// NumPy computes `x ** 2` of bools, and not their power, as int8. So whether a
+// number is 2 decides.
 bool is_square_of_bool(PyObject* x, PyObject* y) {
-  if (!PyLong_CheckExact(y) || Py_TYPE(x) != value_type) return false;
-  int overflow = 0;
-  const Value& value = *native<Value>(x);
-  return value.dtype() == DType::Bool && !value.is_weak() &&
-         PyLong_AsLongAndOverflow(y, &overflow) == 2;
+  if (Py_TYPE(x) != value_type || native<Value>(x)->dtype() != DType::Bool ||
+      native<Value>(x)->is_weak())
+    return false;
+  const bool is_number = Py_TYPE(y) == value_type &&
+                         native<Value>(y)->is_weak() &&
+                         native<Value>(y)->dtype() == DType::Int64;
+  return (is_number || PyLong_CheckExact(y)) &&
+         py::handle(y).cast<py::object>().equal(py::int_(2));
+}
+
+bool is_traced_number(PyObject* object) {
+  return Py_TYPE(object) == value_type &&
+         type_of_number(*native<Value>(object));
 }
 
 struct ValueOperators {
   template <Op kOp>
   static PyObject* binary(PyObject* x, PyObject* y) noexcept {
+    if constexpr (kOp == Op::Multiply) {
+      if ((is_repeated(x) && is_traced_number(y)) ||
+          (is_repeated(y) && is_traced_number(x)))
+        Py_RETURN_NOTIMPLEMENTED;
+    }
     return value_or_error(python_name(kOp), {x, y}, [&] {
       return elementwise(kOp, operands_of({x, y}, info_of(kOp).name));
     });

@@ -11,9 +11,11 @@ import numpy as np
 
 from gpuos import _core, array_text, made_functions, numpy_functions, sending
 from gpuos.arrays import (
+    as_numpys,
     call,
     call_ufunc,
     given,
+    number_like,
     operation,
     refuse,
     refuse_shape,
@@ -95,13 +97,19 @@ def copy(x: Array, order: str = "C") -> Array:
     return made
 
 
+def _copied(x: Array, order: str = "C") -> Array:
+    return number_like(x, copy(x, order))
+
+
 def flatten(x: Array, order: str = "C") -> Array:
     return copy(x, order).reshape(-1)
 
 
 def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
     dtype = np.dtype(dtype)
-    return x if dtype == x.dtype and not copy else call(_astype, x, dtype)
+    if dtype == x.dtype and not copy:
+        return x
+    return number_like(x, call(_astype, x, dtype))
 
 
 def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
@@ -399,8 +407,7 @@ def of_host(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def imaginary_part(x: Array) -> Array:
-    made: Array = call(_imaginary_part, x)
-    return made
+    return number_like(x, call(_imaginary_part, x))
 
 
 def _imaginary_part(x: Any) -> Any:
@@ -505,7 +512,8 @@ def call_function(
     own = _functions().get(function)
     if own is None and not numpy_functions.has(function):
         refuse(function)
-    return called(function, own or partial(call, function), args, keywords)
+    made = called(function, own or partial(call, function), args, keywords)
+    return as_numpys(function, made)
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -551,9 +559,9 @@ METHODS: dict[str, Callable[..., Any]] = (
         "__bool__": as_bool,
         "__complex__": lambda x: complex(_one(x)),
         "__contains__": _contains,
-        "__copy__": copy,
+        "__copy__": _copied,
         "__dask_tokenize__": sending.token_of_array,
-        "__deepcopy__": lambda x, _: copy(x),
+        "__deepcopy__": lambda x, _: _copied(x),
         "__float__": lambda x: float(_one(x)),
         "__format__": _format,
         "__imatmul__": _matmul_in_place,
@@ -567,7 +575,7 @@ METHODS: dict[str, Callable[..., Any]] = (
         "astype": astype,
         "conj": _conjugate,
         "conjugate": _conjugate,
-        "copy": copy,
+        "copy": _copied,
         "fill": fill,
         "flatten": flatten,
         "item": item,

@@ -375,6 +375,33 @@ def _of_dtype(function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
     return compute
 
 
+# ---- Results without axes, which are numbers unless NumPy gives an array.
+
+_OF_ARRAYS = (
+    np.broadcast_arrays,
+    np.broadcast_to,
+    np.isin,
+    np.select,
+    np.where,
+)
+
+
+def as_numpys(function: Callable[..., Any], made: Any) -> Any:
+    """Return what `function` made, which is an array where NumPy's is."""
+    if function in _OF_ARRAYS:
+        for each in made if isinstance(made, tuple) else (made,):
+            if each.ndim == 0:
+                _core._set_number(each, is_number=False)
+    return made
+
+
+def number_like(x: Array, made: Array) -> Array:
+    """Return what was made, which is a number if x is one."""
+    if made.ndim == 0:
+        _core._set_number(made, _core._is_number(x))
+    return made
+
+
 # ---- Other functions, with arguments that are no arrays.
 
 
@@ -408,7 +435,7 @@ def call(
 
     fixed = tuple(take(x) for x in args)
     named = tuple((name, take(x)) for name, x in keywords.items())
-    # 1, 1.0 and True are equal.
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
     types = tuple(_type_of(x) for x in (*fixed, *(x for _, x in named)))
     of_out = out.dtype if type(out) is Array else None
     try:
@@ -450,6 +477,8 @@ _PLACE = _Place()
 def _type_of(argument: Any) -> Any:
     if type(argument) is tuple:
         return tuple(map(_type_of, argument))
+    if isinstance(argument, (float, complex, np.inexact)):
+        return type(argument), repr(argument)
     return type(argument)
 
 

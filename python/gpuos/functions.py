@@ -11,7 +11,7 @@ import importlib
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from gpuos._core import Array, _Functions
+from gpuos._core import Array, Value, _Functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,8 @@ __all__ = [
 def _of_arrays_too(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def compute(*args: Any, **keywords: Any) -> Any:
-        if not any(type(x) is Array for x in (*args, *keywords.values())):
+        kinds = {type(x) for x in (*args, *keywords.values())}
+        if Array not in kinds or Value in kinds:
             return function(*args, **keywords)
         # NumPy is imported only by programs that compute.
         arrays = importlib.import_module("gpuos.arrays")

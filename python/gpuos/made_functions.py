@@ -95,11 +95,17 @@ def check_same_shape(name: str, a: Any, b: Any) -> None:
         )
 
 
+def _ndim(x: Any) -> int:
+    """How many axes: NumPy may not look into a list that changes meanwhile."""
+    ndim: int = getattr(x, "ndim", 0)
+    return ndim
+
+
 def _matmul(a: Any, b: Any) -> Any:
     """The product of two rows: of others there is none."""
-    if np.ndim(a) != 1 or np.ndim(b) != 1:
+    if _ndim(a) != 1 or _ndim(b) != 1:
         raise _core.InvalidArgument(
-            f"matmul: expected two rows, got {np.ndim(a)} and {np.ndim(b)} axes: "
+            f"matmul: expected two rows, got {_ndim(a)} and {_ndim(b)} axes: "
             "a program has elementwise operations and reductions, no products "
             "of matrices; call this one with arguments or results, and of "
             "arrays with x.numpy()"
@@ -112,7 +118,7 @@ def _matmul(a: Any, b: Any) -> Any:
 
 
 def _dot(a: Any, b: Any) -> Any:
-    return a * b if np.ndim(a) == 0 or np.ndim(b) == 0 else _matmul(a, b)
+    return a * b if _ndim(a) == 0 or _ndim(b) == 0 else _matmul(a, b)
 
 
 def _vdot(a: Any, b: Any) -> Any:

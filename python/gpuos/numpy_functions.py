@@ -42,6 +42,37 @@ def call(
     keywords: dict[str, Any],
 ) -> Any:
     """What `function` gives for values. Raises InvalidArgument if unknown."""
+    try:
+        return _called(function, args, keywords)
+    except refusals.ERRORS:
+        # NumPy has all functions of numbers alone.
+        numbers: list[Any] = []
+        try:
+            told = [_told(x, numbers) for x in (args, keywords)]
+        except LookupError:
+            numbers.clear()
+        if not numbers:
+            raise
+    return function(*told[0], **told[1])
+
+
+def _told(x: Any, numbers: list[Any]) -> Any:
+    """Return x with numbers in place of values. Raises LookupError: one is none."""
+    if isinstance(x, Value):
+        numbers.append(x._told())
+        return numbers[-1]
+    if isinstance(x, dict):
+        return {key: _told(part, numbers) for key, part in x.items()}
+    if type(x) in (tuple, list):
+        return type(x)(_told(part, numbers) for part in x)
+    return x
+
+
+def _called(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
         raise TypeError(
@@ -261,12 +292,13 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
         shift = _integer(shift, "roll")
     if isinstance(axis, Value):
         axis = _integer(axis, "roll")
-    shifts, axes = np.broadcast_arrays(shift, axis)
-    if shifts.ndim > 1 or shifts.size == 0:
+    is_flat = np.ndim(shift) < 2 and np.ndim(axis) < 2
+    shifts, axes = np.broadcast_arrays(shift, axis) if is_flat else ((), ())
+    if np.size(shifts) == 0:
         raise _core.InvalidArgument(
             "roll: expected shift and axis as integers or tuples of them"
         )
-    for one, along in zip(shifts.flat, axes.flat, strict=True):
+    for one, along in zip(np.ravel(shifts), np.ravel(axes), strict=True):
         a = _core._Functions.roll(a, int(one), int(along))
     return a
 
@@ -363,7 +395,11 @@ def _angle(z: Any, deg: bool = False) -> Any:
 def _result_type(*operands: Any) -> np.dtype[Any]:
     return np.result_type(
         *(
-            x.dtype if isinstance(x, (Value, _core.Array)) else x
+            x.dtype.type(0).item()
+            if isinstance(x, Value) and x._is_number
+            else x.dtype
+            if isinstance(x, (Value, _core.Array))
+            else x
             for x in operands
         )
     )

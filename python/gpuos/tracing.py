@@ -116,13 +116,14 @@ def warn_of_many(
 
 
 def warn_of_many_shapes(
-    function: Callable[..., Any], name: str, count: int
+    function: Callable[..., Any], name: str, count: int, most: int
 ) -> None:
     """Say that lists or dicts of ever new lengths or keys are traced again."""
     warnings.warn(
         f"{name}: expected few programs of a function, got {count}: each new "
-        "length of a list and each new key of a dict is traced again; give an "
-        "array with one axis more, or lists of one length"
+        "length of a list and each new key of a dict is traced again, and the "
+        f"last {most} are kept; give an array with one axis more, or lists of "
+        "one length"
         f"{_line_of(function)}",
         RuntimeWarning,
         stacklevel=_level_of_user(),

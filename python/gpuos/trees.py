@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from gpuos import _core
 from gpuos.fusing import fuse
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
     from collections.abc import Callable, Iterator
 
 # What an argument is made of: itself in place of what it holds.
@@ -16,10 +19,12 @@ _LEAF = "leaf"  # an array or a number
 _RESERVED = ("out", "stream")
 # So many structures are no accident.
 _MANY = 32
+# As many as a function has programs for values.
+_MOST = 256
 
 
 def call(
-    of_shapes: dict[Any, _core.Fused],
+    of_shapes: OrderedDict[Any, _core.Fused],
     function: Callable[..., Any],
     runtime: _core.Runtime | None,
     name: str,
@@ -31,7 +36,8 @@ def call(
 
     What a container is made of, keys and lengths, is part of the structure;
     what it holds is an argument of its own. `of_shapes` has the function of the
-    leaves for each structure; `method` is what is called of it.
+    leaves for each structure, the one that was used last at the end; `method`
+    is what is called of it.
     """
     reserved = {key: keywords.pop(key) for key in _RESERVED if key in keywords}
     leaves: list[Any] = []
@@ -45,7 +51,11 @@ def call(
             # NumPy is imported only by programs that fuse.
             from gpuos.tracing import warn_of_many_shapes  # noqa: PLC0415
 
-            warn_of_many_shapes(function, name, _MANY)
+            warn_of_many_shapes(function, name, _MANY, _MOST)
+    with suppress(KeyError):  # another thread may have let go of it
+        of_shapes.move_to_end(shape)
+        if len(of_shapes) > _MOST:
+            of_shapes.popitem(last=False)
     return getattr(fused, method)(*leaves, **reserved)
 
 
@@ -64,12 +74,23 @@ def of_leaves(
 
 def _take_apart(x: Any, leaves: list[Any]) -> Shape:
     if isinstance(x, dict):
-        parts = ((key, _take_apart(part, leaves)) for key, part in x.items())
+        parts = (
+            (key, _told_apart(key), _take_apart(part, leaves))
+            for key, part in x.items()
+        )
         return type(x), tuple(parts)
     if isinstance(x, list) or (isinstance(x, tuple) and _holds_arrays(x)):
         return type(x), tuple(_take_apart(part, leaves) for part in x)
     leaves.append(x)
     return _LEAF
+
+
+def _told_apart(key: Any) -> Any:
+    """Return what differs in keys that are equal, as 1, 1.0 and True are."""
+    if isinstance(key, (tuple, frozenset)):
+        kind = tuple if isinstance(key, tuple) else frozenset
+        return type(key), kind(map(_told_apart, key))
+    return type(key), repr(key) if isinstance(key, Number) else None
 
 
 def _holds_arrays(x: Any) -> bool:
@@ -87,7 +108,7 @@ def _put_together(shape: Shape, leaves: Iterator[Any]) -> Any:
     kind, parts = shape
     if issubclass(kind, dict):
         made = kind()
-        for key, part in parts:
+        for key, _, part in parts:
             made[key] = _put_together(part, leaves)
         return made
     made_parts = [_put_together(part, leaves) for part in parts]

@@ -96,10 +96,11 @@ def survivable(text: str) -> str:
 MAY_RAISE = {
     "__getitem__": "IndexError",
     "__setitem__": "IndexError",
-    "item": "IndexError",
+    "item": "IndexError, AttributeError",  # a float has none
     "__array_interface__": "AttributeError",
     "__cuda_array_interface__": "AttributeError",
     "np.trapezoid": "IndexError",  # of a number, NumPy's own
+    "np.split": "AttributeError",  # so is this
     "__getattr__": "AttributeError",
 }
 # What gpuos.Array refuses as an attribute: a sentence says what to do.

@@ -31,7 +31,7 @@ from arrays import (
 from expected import Refused, difference, quietly
 from expressions import expression_of, last_place
 from short_floats import SHORT, kind, rounded
-from steps import DTYPES, NAMES, OF_AXES, Move, Step, draw_step
+from steps import DTYPES, JOINS, NAMES, OF_AXES, REDUCING, Move, Step, draw_step
 
 import gpuos
 from gpuos import functions as F
@@ -356,7 +356,7 @@ def _finding_of_arrays(
     """
     source = case.source(is_whole=True)
     dice = random.Random(source)
-    if case.is_compiled or dice.random() > ARRAYS:
+    if case.is_compiled or dice.random() > ARRAYS or _has_parts(case):
         return None
     memory = {
         x: rt.array(x.value() if x.layout == "repeated" else x.memory())
@@ -368,7 +368,8 @@ def _finding_of_arrays(
     is_whole = dice.random() < 0.5
     made = case.function(is_whole=is_whole)(*(arrays[x] for x in case.inputs))
     made = made if isinstance(made, tuple) else (made,)
-    if not any(isinstance(step.what, Move) for step in case.steps):
+    is_view = (isinstance(s.what, Move) or s.name in VIEWS for s in case.steps)
+    if not any(is_view):
         for written in memory.values():  # of which no result is a view
             dice.choice(WRITERS)(rt, written)
     for k, (array, want) in enumerate(
@@ -380,6 +381,17 @@ def _finding_of_arrays(
             name = f"y{len(case.inputs) + len(wanted) - len(made) + k}"
             return f"{name} of arrays: {got!r}, not {want!r}"
     return None
+
+
+# Functions that give a view of an array, beside those that move its axes.
+VIEWS = ("real", "imag", "parts")
+
+
+def _has_parts(case: Case) -> bool:
+    """Whether a program may reduce what it joined, each part as a row of its
+    own: arrays that are joined have one row (docs/numbers.md)."""
+    names = {step.name for step in case.steps}
+    return bool(names & JOINS) and bool(names & REDUCING)
 
 
 # What writes all of an array.

@@ -308,6 +308,8 @@ def _other(dice, values, name, place=None):
     return Step(text, (place,), Other(compute), name)
 
 
+JOINS = {"concatenate", "stack", "roll"}
+REDUCING = {*REDUCTIONS, *OF_ROWS, "norm", "logsumexp"}
 # What needs an axis.
 OF_AXES = {*OF_ROWS, "diff", "concatenate", "roll"}
 
@@ -332,7 +334,7 @@ _NAMES_OF = {
     _reduction: REDUCTIONS,
     _move: ["axes"],
     _view: [*VIEWS],
-    _join: ["concatenate", "stack", "roll"],
+    _join: sorted(JOINS),
     _difference: ["diff"],
     _activation: [*OF_ONE, *OF_ROWS],
     _other: [*OTHERS],

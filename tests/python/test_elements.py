@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import random
 
@@ -330,3 +331,40 @@ def test_a_write_to_a_view_of_a_number_leaves_the_number(rt, number, view):
         results.append((np.shape(t), values.tolist(), float(s)))
         results[-1] += tuple(map(float, x))
     assert results[0] == results[1]
+
+
+# ---- Numbers and arrays without axes, as NumPy tells them apart. `a` is an
+# array, `s` a sum and `v` a row.
+
+NUMBERS_OR_ARRAYS = """
+np.where(c, 1, 2)|np.where(c, s, a)|np.where(v > 1, v, 0).sum()|np.select([c], [a], s)
+a.copy()|s.copy()|np.copy(a)|np.copy(s)|v[1].copy()|copy.copy(s)|copy.deepcopy(a)
+np.zeros_like(a)|np.full_like(s, 3)|np.empty_like(s)|a.astype('f4')|s.astype('f4')
+a.reshape(())|s.reshape(())|np.squeeze(a)|np.squeeze(v[:1])|np.transpose(s)|s.T
+np.broadcast_to(s, ())|np.broadcast_arrays(a, s)[1]|np.real(a)|a.imag|s.imag
+np.clip(a, 0, 1)|np.nan_to_num(a)|np.round(s, 1)|np.isclose(a, s)|np.flip(a)
+a + 1|-a|np.sqrt(s)|a == s|~c|a[()]|s[()]|a[...]|s[...]|v[0]|v[0, ...]
+v.max()|np.dot(v, v)|np.average(v)|np.nanmax(a)|np.isin(s, [1, 2])|a.conj()
+"""
+
+
+@pytest.mark.parametrize(
+    "text", NUMBERS_OR_ARRAYS.strip().replace("\n", "|").split("|")
+)
+def test_what_numpy_gives_as_an_array_is_one(rt, text):
+    kept = []
+    for array in (np.array, rt.array):
+        v = array([1.0, 2.0, 3.0])
+        names = {"v": v, "s": v.sum(), "a": array(2.5), "c": array(True)}
+        made = eval(text, {"np": np, "copy": copy, **names})
+        if isinstance(made, np.ndarray) and not made.flags.writeable:
+            made = made.copy()
+        other, view = made, made[None]
+        view[0] = 1
+        first = float(made)
+        if made.dtype == bool:
+            made ^= True
+        else:
+            made += 1
+        kept.append((first, float(made), float(other)))
+    assert kept[0] == kept[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import re
 import threading
 from typing import NamedTuple
@@ -554,3 +555,46 @@ def test_fused_functions_that_call_each_other_deeply(rt):
     for _ in range(40):
         f = gpuos.fuse(lambda x, f=f: f(x) + 1)
     assert f(rt.zeros(2)).tolist() == [41, 41]
+
+
+class Item:
+    """NumPy would ask how long it is."""
+
+    asked = 0
+
+    def __len__(self):
+        Item.asked += 1
+        return 0
+
+
+def test_shifts_of_two_axes_are_refused(host):
+    for shift in (np.ones((1, 2), "i8"), np.ones((1,) * 63, "i8"), []):
+        with pytest.raises(gpuos.InvalidArgument, match="roll: expected shift"):
+            host.fuse(lambda x, by=shift: np.roll(x, by, 0))(host.ones(2))
+
+
+def test_an_array_beside_values_is_refused_by_name(host):
+    a = host.ones(2)
+    with pytest.raises(gpuos.InvalidArgument, match="must be an argument"):
+        host.fuse(lambda x, k: x + F.where(x > 0, a, k))(a, 1.5)
+
+
+def test_arguments_that_are_no_tuple_or_dict_are_refused(host):
+    def ask(x, y):
+        rest = ((y, {}), (3, {}), ([x], {}), ((x,), y), ((x,), [("out", y)]))
+        for args, keywords in rest:
+            with pytest.raises((gpuos.InvalidArgument, TypeError)):
+                x.__array_function__(np.sort, (), args, keywords)
+        return x
+
+    host.fuse(ask)(host.ones(2), host.ones(2))
+
+
+@pytest.mark.parametrize("function", [np.matmul, np.dot, np.inner, np.multiply])
+def test_a_list_beside_an_array_is_not_read(host, function):
+    with pytest.raises((gpuos.InvalidArgument, TypeError)):
+        host.fuse(lambda x: function(x, [1.0, 2.0]))(host.ones(2))
+    for operation in (operator.matmul, operator.mul):
+        with pytest.raises(gpuos.InvalidArgument):
+            host.fuse(lambda x, of=operation: of(x, [Item()]))(host.ones(2))
+    assert Item.asked == 0

@@ -150,3 +150,11 @@ def test_reductions_without_nan(rt, name):
             np.testing.assert_allclose(
                 got, np.asarray(wanted).astype(dtype), rtol=at, atol=at
             )
+
+
+def test_parts_that_are_joined_are_rows_of_their_own(host):
+    x, y = np.random.default_rng(3).random((2, 300, 3))
+    parts = [host.array(part) for part in (x[:7], y, x)]
+    joined = host.fuse(lambda *parts: np.concatenate(parts).sum(0))
+    a, b, c = (part.sum(0) for part in parts)
+    assert joined(*parts).numpy().tobytes() == (a + b + c).numpy().tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -129,6 +130,50 @@ def test_structures_are_told_apart(rt):
         parts = tree.values() if isinstance(tree, dict) else tree
         same(total(tree), sum(part.numpy() for part in parts))
     assert len(total.programs()) == 5
+
+
+# These are equal for Python, and not the same.
+EQUAL = [[1, 1.0, True, 1 + 0j, np.float32(1)], [0.0, -0.0], [0j, -0j]]
+EQUAL += [[*map(np.float64, (0.0, -0.0))], [(1, 2), (1.0, 2), (True, 2)]]
+EQUAL += [[((1,),), ((True,),)], [frozenset({1}), frozenset({1.0})]]
+
+
+@pytest.mark.parametrize("keys", EQUAL, ids=str)
+def test_equal_keys_are_told_apart(host, keys):
+    x = host.array(X)
+    of_dicts = host.fuse(lambda d: d["x"] * len(f"{next(iter(d))!r}"))
+    of_tuples = host.fuse(lambda x, keys: x * len(f"{keys[0]!r}"))
+    for _ in range(2):
+        for key in keys:
+            wanted = X * len(f"{key!r}")
+            same(of_dicts({key: x, "x": x}), wanted)
+            same(of_tuples(x, (key,)), wanted)
+    assert len(of_dicts.programs()) == len(keys)
+    assert len(of_tuples.programs()) == len(keys)
+
+
+def warned_of_many(is_so):
+    if not is_so:
+        return nullcontext()
+    return pytest.warns(RuntimeWarning, match="the last 256 are kept")
+
+
+def test_the_last_256_structures_are_kept(host):
+    runs = []
+
+    def total(d):
+        runs.append(len(d))
+        return sum(d.values())
+
+    fused, x = host.fuse(total), host.ones(2)
+    for n in range(300):
+        with warned_of_many(n == 30):
+            fused({"x": x, n: x})
+        fused({"x": x})
+    assert len(fused.programs()) == 256
+    assert len(runs) == 301  # the one that was used in between stayed
+    fused.replace(lambda d: 2 * sum(d.values()))
+    same(fused({"x": x}), 2 * np.ones(2))
 
 
 def test_what_is_in_no_array_decides(rt):

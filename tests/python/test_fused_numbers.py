@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import math
+import operator
 import random
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import singledispatch
+from numbers import Integral, Number
 
 import numpy as np
 import pytest
@@ -50,6 +54,11 @@ TEXTS_OF_NUMBERS = [
     "np.where({} > 1, 2, 0.5)",
     "np.clip({}, 0, 3)",
     "(2 if {} > 1 else 0.5)",
+    "(2 if isinstance({}, int) else 0.5)",
+    "(2 if isinstance({}, (float, np.inexact)) else 0.5)",
+    "len(repr({}))",
+    "np.result_type({}, 'float32').itemsize",
+    "np.linspace(0, {}, 3)[1]",
 ]
 TEXTS = [
     *(f"x {op} {{}}" for op in TEXTS_OF_TWO),
@@ -86,7 +95,9 @@ def outcome(function, *args):
         warnings.simplefilter("ignore")
         try:
             return function(*args)
-        except (ArithmeticError, TypeError, ValueError, gpuos.Error) as error:
+        except (ArithmeticError, AttributeError) as error:
+            return error
+        except (TypeError, ValueError, gpuos.Error) as error:
             return error
 
 
@@ -129,8 +140,6 @@ def test_random_numbers_are_pythons(host, dtype):
                 continue  # the power of an integer; NumPy cannot compare
             if "too large to convert to float" in str(wanted):
                 continue  # it compares well
-            if dtype == "bool" and text.startswith("x **"):
-                continue  # bools give int8 with a 2, int64 with others
             if isinstance(wanted, np.ndarray) and wanted.dtype.char in "gGO":
                 continue
             got = outcome(fused, on, k, j)
@@ -279,6 +288,115 @@ def test_calls_in_order_are_numpys(host, function, calls):
         if isinstance(wanted, np.ndarray) and wanted.dtype.char in "gG":
             continue
         assert not differ(wanted, got), (args, wanted, got)
+
+
+# These need the number itself.
+OF_NUMBERS = """
+float(Fraction(k) / 3)|sum(range(k))|len([0] * k)|len(k * "ab")|math.comb(k, 2)
+len((0,) * k + (1,))|math.gcd(k, 4)|len(bytearray(b"ab") * k)|"abcd"[k] * 2 == "a"
+isinstance(k, int)|isinstance(k, float)|isinstance(k, bool)|isinstance(k, complex)
+isinstance(k, np.generic)|isinstance(k, Number)|isinstance(k + 1, Integral)
+isinstance(k / 2, float)|isinstance(np.sqrt(k), np.floating)|np.isscalar(k)
+operator.index(k)|[5, 6, 7, 8][k]|len([1, 2, 3, 4][:k])|k.as_integer_ratio()[0]
+np.arange(abs(k)).sum()|np.linspace(0, k, 3)[1]|np.geomspace(1, k, 3)[2]|np.gcd(k, 4)
+np.full(3, k)[1]|np.histogram([1, 2, 3], k)[0][0]|np.min_scalar_type(k).itemsize
+np.repeat(k, 3)[1]|np.outer(k, 2)[0, 0]|np.stack([k, 1])[0]|np.eye(3)[0, 0] * k
+np.result_type(k, np.float32).itemsize|np.atleast_1d(k + complex(k))|len(str([k]))
+len(repr(k))|len(f"{k!r}")|len("%d" % k)|float(np.array([k, 1])[0])|kinds(k)
+""".replace("\n", "|").strip("|")
+
+
+@singledispatch
+def kinds(_):
+    return 2
+
+
+kinds.register(int)(lambda _: 3)
+kinds.register(float)(lambda _: 5)
+NAMES = {"Fraction": Fraction, "Number": Number, "Integral": Integral}
+NAMES |= {"np": np, "math": math, "operator": operator, "kinds": kinds}
+
+
+@pytest.mark.parametrize("text", OF_NUMBERS.split("|"))
+def test_what_asks_for_a_number_gets_it(host, text):
+    function = eval(f"lambda x, k: x * ({text})", NAMES)
+    x = np.array([1.0, 2.0, 3.0])
+    for numbers in ([3, 2], [2.5, 0.5], [1 + 2j], [np.float32(1.5)]):
+        fused = host.fuse(function)  # one of several programs for each kind
+        for k in numbers:
+            wanted = outcome(function, x, k)
+            got = outcome(fused, host.array(x), k)
+            assert not differ(wanted, got), (k, wanted, got)
+    if text.startswith("isinstance"):
+        for k in (2, 7, 9):
+            fused(host.array(x), k)
+        assert len(fused.programs()) == 2
+
+
+def test_powers_of_bools_are_numpys(host):
+    bools = np.array([False, True])
+    fused = host.fuse(lambda x, k: x**k)
+    for k in (0, 1, 2, 3, 2.0, True, np.int8(2), 7):
+        assert not differ(bools**k, fused(host.array(bools), k)), k
+    assert len(fused.programs()) == 5  # one of integers that are not 2
+
+
+# ---- Arrays of NumPy without axes, which are no numbers.
+
+
+def begun_again(x, k):
+    y = x * [1, 2, 3, 4][k]
+    k += 1
+    return y * k
+
+
+POINTS = [
+    lambda x, k: x * np.sinc(k),
+    lambda x, k: x + np.rad2deg(k),
+    lambda x, k: np.sin(k),  # noqa: ARG005
+    lambda x, k: k / 3 + x,
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int16", "uint8"])
+def test_an_array_without_axes_is_computed_with_as_arrays_are(host, dtype):
+    x = host.array(np.ones(2, dtype))
+    for function in POINTS:
+        for number in (9, 57, 100):
+            k = np.array(number, dtype)
+            got = host.fuse(function)(x, k)
+            wanted = host.fuse(function)(x, host.array(k))
+            assert got.dtype == wanted.dtype
+            assert got.numpy().tobytes() == wanted.numpy().tobytes()
+
+
+def test_an_array_without_axes_stays_what_it_was(host):
+    fused, k = host.fuse(begun_again), np.array(2)
+    assert fused(host.ones(2), k).numpy().tolist() == [9, 9]
+    k[()] = 1
+    assert fused(host.ones(2), k).numpy().tolist() == [4, 4]
+    assert k == 1
+    assert len(fused.programs()) == 2
+
+
+WRITES = [
+    lambda s: s.fill(7),
+    lambda s: s[None].__setitem__(0, 7),
+    lambda s: s.__setitem__(..., 7),
+    lambda s: np.copyto(s, 7),
+]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.longdouble])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_to_a_number_is_refused(host, write, kind):
+    def function(x, k):
+        s = np.where(k > 1, kind(2), kind(3))
+        write(s)
+        return x * float(s)
+
+    with pytest.raises((gpuos.InvalidArgument, ValueError, AttributeError)):
+        host.fuse(function)(host.ones(2), 2.0)
 
 
 def test_few_programs_of_many_values(host):

@@ -361,3 +361,10 @@ def test_memory_in_common_is_told(rt):
     real[0] = 9
     assert x[0] == 9
     assert np.imag(x).tolist() == [0] * 6
+
+
+def test_zeros_of_both_signs_are_told_apart(rt):
+    x = rt.array([1.0, 2.0])
+    for zero in (0.0, -0.0, 0.0):
+        ends = np.pad(x, 1, constant_values=zero).numpy()[[0, -1]]
+        assert (np.signbit(ends) == np.signbit(zero)).all()
