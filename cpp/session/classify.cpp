@@ -479,17 +479,20 @@ class Classifier {
       item.name = tokens_[shape_.begin].text;
       return item;
     }
-    if (!has_any({"__device__", "__global__"}, open)) {
-      // What it declares is text for later cells, as a template is.
-      const bool is_text = has_any({"constexpr", "consteval"}, open);
-      Item item =
-          function(is_text ? ItemKind::Header : ItemKind::HostDeclaration);
-      if (is_text) {
-        item.key = concat("declared:", item.key);
-        item.is_shared = true;
-      } else if (!tokens_.is(shape_.begin, "extern")) {
-        make_external(item);
-      }
+    const bool is_device = has_any({"__device__", "__global__"}, open);
+    // What it declares is text for later cells, as a template is.
+    if (has_any({"constexpr", "consteval"}, open) ||
+        (is_device &&
+         has_any({"inline", "__forceinline__", "__inline__"}, open))) {
+      Item item = function(ItemKind::Header);
+      item.key = concat("declared:", item.key);
+      item.header = item.text;
+      item.is_shared = !is_device || has("__host__", open);
+      return item;
+    }
+    if (!is_device) {
+      Item item = function(ItemKind::HostDeclaration);
+      if (!tokens_.is(shape_.begin, "extern")) make_external(item);
       item.header = item.text;
       return item;
     }

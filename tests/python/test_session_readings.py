@@ -268,6 +268,16 @@ DEVICE = {
         "__global__ void k(float* x) { *x = f(1, 2); }",
         "__device__ float f(size_t a, float b) { return a + b; }",
     ],
+    "text that is declared": [
+        (
+            "constexpr __host__ __device__ int odd(int n);\n"
+            "constexpr __host__ __device__ int even(int n)"
+            " { return n == 0 ? 1 : odd(n - 1); }\n"
+            "constexpr __host__ __device__ int odd(int n)"
+            " { return n == 0 ? 0 : even(n - 1); }"
+        ),
+        "__global__ void k(int* x) { *x = even(*x); }",
+    ],
     "memory without content": [
         (
             "__device__ float field[4096][4096]; __constant__ float c[3];"
