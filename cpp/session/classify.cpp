@@ -279,6 +279,23 @@ class Classifier {
     }
   }
 
+  // By which templates of the same parameters differ: "enable_if_t<...> f(T)"
+  // and "f(T) requires A<T>".
+  std::string condition_of(const FunctionName& name) const {
+    if (!shape_.is_template && !takes_auto()) return "";
+    const auto conditional = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (tokens_[i].text.starts_with("enable_if") ||
+            tokens_.is(i, "requires") || tokens_.is(i, "decltype"))
+          return tokens_.plain(begin, end);
+      }
+      return std::string();
+    };
+    const std::size_t end = shape_.body != 0 ? shape_.body : shape_.end - 1;
+    return conditional(shape_.start, name.begin) +
+           conditional(tokens_.behind(shape_.parameters), end);
+  }
+
   // Names, key and what else all functions have.
   Item function(ItemKind kind) const {
     Item item = make(kind);
@@ -298,8 +315,9 @@ class Classifier {
     }
     std::string head;
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
-    item.key = key("f:", concat(head, item.name,
-                                parameter_key(tokens_, shape_.parameters)));
+    item.key = key(
+        "f:", concat(head, item.name, parameter_key(tokens_, shape_.parameters),
+                     condition_of(name)));
     if (kind == ItemKind::Header) return item;
     item.result = tokens_.plain(shape_.start, name.begin);
     if (has_default_argument(tokens_, shape_.parameters))

@@ -237,7 +237,8 @@ bool Macros::is_structural(const Macro& macro, int depth) const {
   const std::vector<Token> tokens = tokens_of(text);
   if (tokens.empty()) return true;
   const Token& first = tokens.front();
-  if (!first.is_identifier()) return first.is("{") || first.is("[");
+  if (!first.is_identifier())
+    return first.is("{") || first.is("}") || first.is("[");
   if (begins_piece(first.text)) return true;
   constexpr int kDeepest = 16;
   const Macro* const next = find(first.text);

@@ -206,6 +206,24 @@ READINGS = [
         "typedef int F29(int); F29* p29 = f29;",
         ("p29(2)", 3),
     ),
+    # Templates that differ by their conditions alone.
+    (
+        (
+            "#include <type_traits>\ntemplate <class T> std::enable_if_t<"
+            "std::is_integral_v<T>, int> f30(T) { return 1; }"
+            " template <class T> int g30(T) requires(sizeof(T) == 1) { return 2; }"
+        ),
+        (
+            "template <class T> std::enable_if_t<!std::is_integral_v<T>, int> f30(T)"
+            " { return 4; } int g30(auto a) requires(sizeof(a) > 1) { return 8; }"
+        ),
+        ("f30(1) + f30(1.0) + g30('a') + g30(1)", 15),
+    ),
+    (
+        "#define BEGIN31 namespace n31 {\n#define END31 }",
+        "BEGIN31\nint x = 5;\nEND31\nint y31 = n31::x + 1;",
+        ("y31 + n31::x", 11),
+    ),
 ]
 HEADERS = """
 #include <climits>
