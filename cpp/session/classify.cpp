@@ -161,7 +161,7 @@ class Classifier {
     return item;
   }
 
-  // Of the part of a typedef from `begin` to `end`.
+  // Returns the name in the part of a typedef from `begin` to `end`.
   std::size_t name_of_type(std::size_t begin, std::size_t end) const {
     std::size_t group = shape_.group;
     if (begin != shape_.start) group = behind_marks(tokens_, begin);
@@ -236,7 +236,7 @@ class Classifier {
         forward.text = concat(before, " ", tokens_.plain(i + 1, shape.end));
         forward.header = forward.text;
         items.push_back(std::move(forward));
-        // Not one of the class's own namespace.
+        // It is not one of the class's own namespace.
         const std::size_t at = offset_of(i + 2) + moved;
         const std::string outer = concat("::", qualifier_of(scopes_));
         item.text.insert(at, outer);
@@ -279,8 +279,8 @@ class Classifier {
     }
   }
 
-  // By which templates of the same parameters differ: "enable_if_t<...> f(T)"
-  // and "f(T) requires A<T>".
+  // Returns what tells templates of the same parameters apart:
+  // "enable_if_t<...> f(T)" and "f(T) requires A<T>".
   std::string condition_of(const FunctionName& name) const {
     if (!shape_.is_template && !takes_auto()) return "";
     const auto conditional = [&](std::size_t begin, std::size_t end) {

@@ -46,7 +46,7 @@ std::string declaration_of(const Item& item, const HostVariable& variable) {
                 reinterpret_cast<std::uintptr_t>(variable.address), "ull);");
 }
 
-// Where a cell includes a file that is not there.
+// Finds where a cell includes a file that is not there.
 bool place_of_include(const std::string& what,
                       const std::map<std::string, std::string>& texts,
                       SourcePlace& place) {

@@ -56,7 +56,7 @@ void HostUnitWriter::place(const std::string& text, Item item,
   text_ += before + placed(text, item, cell) + after;
 }
 
-// Unless the cell defines what it declares.
+// A declaration is the library's own unless the cell defines it.
 bool HostUnitWriter::is_library_own(const Item& declared) const {
   const auto own = own_.find(declared.key);
   return is_external(declared) &&

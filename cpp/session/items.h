@@ -77,7 +77,8 @@ struct Item {
   bool is_member = false;
   /// Keys of functions that a class declares as friends.
   std::set<std::string> befriends{};
-  /// Of such a function: the key of the class, in whose namespace it is.
+  /// The key of the class that befriends this function; it stands in the
+  /// namespace of the class.
   std::string friend_of{};
 
   /// Host code and nothing else.
