@@ -30,10 +30,6 @@ std::string_view what_is(const Item& item) {
   return "another thing";
 }
 
-bool is_function(const Item& item) {
-  return item.key.starts_with("f:") || item.key.starts_with("declared:");
-}
-
 bool is_of_c(const Item& item) {
   return !item.scopes.empty() && item.scopes.back().starts_with("extern");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "base/concat.h"
 #include "session/functions.h"
@@ -21,11 +22,15 @@ class Classifier {
 
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
+    // Whoever wants an instance makes it.
+    if (tokens_.is(shape_.begin, "extern") &&
+        tokens_.is(shape_.begin + 1, "template"))
+      return {};
     if (tokens_.is(shape_.begin, "using")) return using_declarations();
     if (tokens_.is(shape_.start, "using"))
       return {named_header("t:", shape_.start + 1)};
     if (tokens_.is(shape_.begin, "namespace")) return {namespace_alias()};
-    if (shape_.is_class()) return {class_definition()};
+    if (shape_.is_class()) return class_and_friends();
     if (tokens_.is(shape_.start, "typedef")) return {type_definition()};
     if (tokens_.is(shape_.start, "static_assert")) return {header_item("")};
     if (tokens_.is(shape_.start, "concept"))
@@ -140,15 +145,33 @@ class Classifier {
     return items;
   }
 
+  // "typedef int T, (*F)(int);"
   Item type_definition() const {
-    std::size_t name_at = shape_.end - 2;
-    if (shape_.group != 0) {
-      name_at = tokens_.behind(shape_.group) - 2;
-      while (tokens_.is(name_at, "]") || tokens_.is(name_at, ")"))
-        name_at = tokens_.behind(name_at) - 2;
+    Item item;
+    std::vector<std::size_t> ends = shape_.commas;
+    ends.push_back(shape_.end - 1);
+    std::size_t begin = shape_.start;
+    for (const std::size_t end : ends) {
+      const std::size_t name_at = name_of_type(begin, end);
+      if (begin == shape_.start) item = named_header("t:", name_at);
+      begin = end + 1;
+      item.names.emplace(tokens_[name_at].text);
+      item.declares.emplace(tokens_[name_at].text);
     }
+    return item;
+  }
+
+  // Returns the name in the part of a typedef from `begin` to `end`.
+  std::size_t name_of_type(std::size_t begin, std::size_t end) const {
+    std::size_t group = shape_.group;
+    if (begin != shape_.start) group = behind_marks(tokens_, begin);
+    std::size_t name_at = end - 1;
+    if (group != 0 && group < end && tokens_.is(group, "("))
+      name_at = tokens_.behind(group) - 2;
+    while (tokens_.is(name_at, "]") || tokens_.is(name_at, ")"))
+      name_at = tokens_.behind(name_at) - 2;
     while (name_at > shape_.start && !tokens_.is_identifier(name_at)) --name_at;
-    return named_header("t:", name_at);
+    return name_at;
   }
 
   Item class_definition() const {
@@ -169,6 +192,10 @@ class Classifier {
       add_names(item, end, shape_.end);
       if (!is_keyword_enum()) add_enumerators(item);
     }
+    if (item.name.empty() && tokens_.is(shape_.class_key, "union"))
+      tokens_.fail(shape_.class_key,
+                   "expected a name for the members of this union, found none; "
+                   "write union { ... } u; and use u.member");
     if (!item.name.empty()) {
       item.names.insert(item.name);
       if (!tokens_.is(find_class_name(tokens_, shape_) - 1, "::"))
@@ -178,10 +205,51 @@ class Classifier {
         if (tokens_.is(i, ":")) head = i;
       }
       // A specialisation is another thing than its template.
-      item.key = key(shape_.class_body != 0 ? "t:" : "forward:",
+      item.key = key(shape_.class_body != 0 ? "t:"
+                     : is_instantiation()   ? "instance:"
+                                            : "forward:",
                      tokens_.plain(shape_.class_key + 1, head));
     }
     return item;
+  }
+
+  // "friend class P;" declares P here, so that another cell can define it.
+  std::vector<Item> class_and_friends() const {
+    std::vector<Item> items;
+    Item item = class_definition();
+    const std::size_t close =
+        shape_.class_body != 0 ? tokens_.behind(shape_.class_body) - 1 : 0;
+    std::size_t head = 0;  // of "template <class T> friend"
+    std::size_t moved = 0;
+    for (std::size_t i = shape_.class_body + 1; i < close; ++i) {
+      if (tokens_.is(i, "template") && tokens_.is(i + 1, "<")) {
+        const std::size_t behind = tokens_.behind_angles(i + 1);
+        if (tokens_.is(behind, "friend")) head = i;
+      }
+      if (!tokens_.is(i, "friend")) continue;
+      const std::string before =
+          head != 0 ? tokens_.plain(std::exchange(head, 0), i) : "";
+      const Shape shape = find_shape(tokens_, i + 1, close);
+      const bool is_plain_class = shape.is_class() && tokens_.is(i + 3, ";");
+      if (is_plain_class) {
+        Item forward = named_header("forward:", i + 2);
+        forward.text = concat(before, " ", tokens_.plain(i + 1, shape.end));
+        forward.header = forward.text;
+        items.push_back(std::move(forward));
+        // It is not one of the class's own namespace.
+        const std::size_t at = offset_of(i + 2) + moved;
+        const std::string outer = concat("::", qualifier_of(scopes_));
+        item.text.insert(at, outer);
+        moved += outer.size();
+      } else if (shape.parameters != 0 && shape.body == 0) {
+        item.befriends.insert(
+            key("f:", concat(before, function_name(tokens_, shape).text,
+                             parameter_key(tokens_, shape.parameters))));
+      }
+    }
+    item.header = item.text;
+    items.push_back(std::move(item));
+    return items;
   }
 
   // "enum class"
@@ -211,13 +279,31 @@ class Classifier {
     }
   }
 
+  // Returns what tells templates of the same parameters apart:
+  // "enable_if_t<...> f(T)" and "f(T) requires A<T>".
+  std::string condition_of(const FunctionName& name) const {
+    if (!shape_.is_template && !takes_auto()) return "";
+    const auto conditional = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (tokens_[i].text.starts_with("enable_if") ||
+            tokens_.is(i, "requires") || tokens_.is(i, "decltype"))
+          return tokens_.plain(begin, end);
+      }
+      return std::string();
+    };
+    const std::size_t end = shape_.body != 0 ? shape_.body : shape_.end - 1;
+    return conditional(shape_.start, name.begin) +
+           conditional(tokens_.behind(shape_.parameters), end);
+  }
+
   // Names, key and what else all functions have.
   Item function(ItemKind kind) const {
     Item item = make(kind);
     const FunctionName name = function_name(tokens_, shape_);
     item.name = name.text;
     item.is_operator = name.is_operator;
-    item.is_member = name.is_qualified || is_specialisation();
+    item.is_member =
+        name.is_qualified || is_specialisation() || is_instantiation();
     if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
     if (!name.is_operator && !item.is_member) item.declares.insert(item.name);
     // An operator comes with the types that it takes, a member with its class.
@@ -229,8 +315,9 @@ class Classifier {
     }
     std::string head;
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
-    item.key = key("f:", concat(head, item.name,
-                                parameter_key(tokens_, shape_.parameters)));
+    item.key = key(
+        "f:", concat(head, item.name, parameter_key(tokens_, shape_.parameters),
+                     condition_of(name)));
     if (kind == ItemKind::Header) return item;
     item.result = tokens_.plain(shape_.start, name.begin);
     if (has_default_argument(tokens_, shape_.parameters))
@@ -248,7 +335,8 @@ class Classifier {
         has_any({"inline", "__forceinline__", "__inline__", "static"}, end);
     const bool is_template = shape_.is_template || takes_auto();
     const bool is_deduced = !is_kernel && has_deduced_result();
-    if (is_template || is_inline || is_deduced ||
+    const bool is_deleted = tokens_.is(shape_.body + 1, "delete");
+    if (is_template || is_inline || is_deduced || is_deleted ||
         has_any({"constexpr", "consteval"}, end)) {
       Item item = function(ItemKind::Header);
       item.header = item.text;
@@ -259,7 +347,9 @@ class Classifier {
                                           end))
         item.header.insert(offset_of(shape_.start), "inline ");
       // Callers need its body to know its type, so that each has one.
-      if (is_deduced && !is_template && !is_inline) item.prefix = "inline";
+      if (is_deduced && !is_template &&
+          !has_any({"inline", "__inline__", "__forceinline__"}, end))
+        item.prefix = "inline";
       return item;
     }
     if (!is_kernel && !is_device) {
@@ -362,10 +452,16 @@ class Classifier {
     });
   }
 
+  // "template int f<int>(int);" and "template struct S<int>;"
+  bool is_instantiation() const {
+    return shape_.is_template && tokens_.is(shape_.start - 1, "template");
+  }
+
   Item template_declaration() const {
     if (shape_.parameters != 0) {
       Item item = function(ItemKind::Header);
-      item.key = concat("declared:", item.key);
+      item.key =
+          concat(is_instantiation() ? "instance:" : "declared:", item.key);
       item.header = item.text;
       item.is_shared = !has("__global__", shape_.parameters) &&
                        (!has("__device__", shape_.parameters) ||
@@ -401,8 +497,20 @@ class Classifier {
       item.name = tokens_[shape_.begin].text;
       return item;
     }
-    if (!has_any({"__device__", "__global__"}, open)) {
+    const bool is_device = has_any({"__device__", "__global__"}, open);
+    // What it declares is text for later cells, as a template is.
+    if (has_any({"constexpr", "consteval"}, open) ||
+        (is_device &&
+         has_any({"inline", "__forceinline__", "__inline__"}, open))) {
+      Item item = function(ItemKind::Header);
+      item.key = concat("declared:", item.key);
+      item.header = item.text;
+      item.is_shared = !is_device || has("__host__", open);
+      return item;
+    }
+    if (!is_device) {
       Item item = function(ItemKind::HostDeclaration);
+      if (!tokens_.is(shape_.begin, "extern")) make_external(item);
       item.header = item.text;
       return item;
     }

@@ -69,8 +69,12 @@ class Emitter {
   Selection selection_;
 };
 
-// "P* p", "const P& f();" and "friend struct P;", but not "P p".
+// "P* p", "const P& f();", "friend struct P;" and "typedef P Q;", but not
+// "P p".
 bool has_pointers_only(const Item& item, const std::string& name) {
+  if (item.header.starts_with("typedef") &&
+      item.header.find('[') == std::string::npos)
+    return true;
   const CellText text{"", item.header};
   const std::vector<Token> tokens = tokenize(text);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -79,7 +83,8 @@ bool has_pointers_only(const Item& item, const std::string& name) {
     if (next < tokens.size() && tokens[next].is("const")) ++next;
     if (next == tokens.size()) return false;
     const bool is_named =
-        tokens[next].is(";") && i > 0 && tokens[i - 1].is_identifier();
+        tokens[next].is(";") && i > 0 &&
+        (tokens[i - 1].is_identifier() || tokens[i - 1].is("::"));
     if (!is_named && !tokens[next].is("*") && !tokens[next].is("&"))
       return false;
   }
@@ -167,6 +172,45 @@ EntryPtr Header::find_macro(const std::string& name) const {
   return is_defined ? known->second : nullptr;
 }
 
+std::map<std::string, EntryPtr> Header::macros_at(
+    const std::set<std::string>& names, std::uint64_t version) const {
+  std::map<std::string, EntryPtr> found;
+  std::vector<std::string> open(names.begin(), names.end());
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    const auto known = macros_.find(name);
+    if (known == macros_.end() || known->second == nullptr) continue;
+    EntryPtr meant = known->second;
+    if (meant->version > version) {
+      meant = nullptr;
+      for (auto line = always_.lower_bound(version);
+           line != always_.begin() && meant == nullptr;) {
+        const EntryPtr& before = (--line)->second;
+        const bool is_macro = before->item.kind == ItemKind::Directive;
+        if (is_macro && before->item.name == name) meant = before;
+      }
+    }
+    if (!found.emplace(name, meant).second || meant == nullptr) continue;
+    open.insert(open.end(), meant->mentions.begin(), meant->mentions.end());
+  }
+  return found;
+}
+
+std::pair<std::string, std::string> Header::macros_of(
+    const std::string& text, std::uint64_t version) const {
+  std::pair<std::string, std::string> lines;
+  if (version == 0) return lines;
+  for (const auto& [name, meant] : macros_at(identifiers_of(text), version)) {
+    if (meant == macros_.at(name)) continue;
+    const std::string quoted = concat("(\"", name, "\")\n");
+    lines.first += concat("#pragma push_macro", quoted, "#undef ", name, "\n",
+                          meant == nullptr ? "" : meant->item.header, "\n");
+    lines.second += concat("#pragma pop_macro", quoted);
+  }
+  return lines;
+}
+
 void Header::index(const Entry& entry, bool is_there) {
   const auto note = [&](Keys& keys, const std::string& name) {
     if (is_there)
@@ -196,7 +240,7 @@ void Header::set(const std::string& key, EntryPtr entry) {
 
 EntryPtr Header::add(const Item& item, const std::string& cell,
                      const EntryPtr& old, std::string identity,
-                     Journal& journal, Again again) {
+                     Journal& journal, Again again, std::uint64_t written) {
   auto entry = std::make_shared<Entry>();
   entry->item = item;
   entry->cell = cell;
@@ -204,6 +248,7 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   entry->mentions = identifiers_of(item.header);
   const bool is_new = again != Again::Never || old == nullptr;
   entry->version = is_new ? ++versions_ : old->version;
+  entry->written = written != 0 ? written : entry->version;
   const auto place = places_.find(item.key);
   const Entry* const before = old.get();
   if (before != nullptr) {
@@ -258,8 +303,8 @@ Item Header::resolved(Item item) const {
   const std::string qualifier = qualifier_of(item.scopes);
   const std::string meant = namespace_meant(qualifier, item.opens);
   if (meant.empty()) {
-    // Of an #include, or to come.
-    if (qualifier.empty())
+    // Of an #include, or to come. Those of std need not be true ones.
+    if (qualifier.empty() && !item.opens.starts_with("std::"))
       item.header = concat("namespace ", item.opens, " {} ", item.text);
     return item;
   }
@@ -275,23 +320,35 @@ Item Header::resolved(Item item) const {
   return item;
 }
 
+// The same text under another macro is another thing.
+std::string Header::identity_with_macros(const Item& item,
+                                         std::uint64_t version) const {
+  std::string identity = identity_of(item);
+  if (!item.result.empty()) return identity;
+  for (const auto& [name, meant] : macros_at(
+           identifiers_of(item.header), version != 0 ? version : versions_ + 1))
+    identity += meant == nullptr ? "" : meant->item.header;
+  return identity;
+}
+
 EntryPtr Header::put(const Item& given, const std::string& cell,
-                     Journal& journal, Again again) {
+                     Journal& journal, Again again, std::uint64_t written) {
   if (given.header.empty()) return nullptr;
   const Item item = given.opens.empty() ? given : resolved(given);
   if (item.kind == ItemKind::Directive && !item.name.empty())
     return put_macro(item, cell, journal);
   EntryPtr old = find(item.key);
-  std::string identity = identity_of(item);
+  std::string identity = identity_with_macros(item, written);
   if (old != nullptr && again == Again::IfChanged &&
       says_the_same(*old, item, identity))
     return old;
-  return add(item, cell, old, std::move(identity), journal, again);
+  return add(item, cell, old, std::move(identity), journal, again, written);
 }
 
 bool Header::comes_later(const Entry& needed, const Item& item,
                          std::uint64_t first) const {
   const std::string& key = needed.item.key;
+  if (!item.key.empty() && needed.item.friend_of == item.key) return true;
   if (needed.first < first || !key.starts_with("t:") ||
       find("forward:" + key.substr(2)) == nullptr)
     return false;
@@ -318,7 +375,8 @@ std::set<const Entry*> Header::closure(const Entry& entry) const {
 
 bool Header::has_same(const Item& item) const {
   const EntryPtr old = find(item.key);
-  return old != nullptr && says_the_same(*old, item, identity_of(item));
+  return old != nullptr &&
+         says_the_same(*old, item, identity_with_macros(item, 0));
 }
 
 Selection Header::select(const std::set<std::string>& roots,

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "session/items.h"
@@ -21,6 +22,7 @@ struct Entry {
   std::string identity;       // equal: callers see no difference
   std::uint64_t version = 0;  // also its place, unless something older needs it
   std::uint64_t first = 0;    // the version of the first with this key
+  std::uint64_t written = 0;  // when: its macros are those of that version
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
@@ -46,8 +48,9 @@ class Header {
  public:
   /// Add the item's header text or replace the version before. A version that
   /// says the same is kept. Null if there is nothing to add.
+  /// `written`: the version whose macros it has; 0: those of now.
   EntryPtr put(const Item& item, const std::string& cell, Journal& journal,
-               Again again = Again::IfChanged);
+               Again again = Again::IfChanged, std::uint64_t written = 0);
   /// Whether put() would keep the version that is there.
   bool has_same(const Item& item) const;
   /// Whether `item`, of which there is a version since `first`, has only
@@ -74,6 +77,10 @@ class Header {
   /// What those that declare a name make of it, "n" or "a::n"; Unknown if they
   /// differ.
   NameKind kind_of(const std::string& name) const;
+  /// For a text that comes after all lines of macros: what gives them the
+  /// meaning that they had at a version, and what takes it back.
+  std::pair<std::string, std::string> macros_of(const std::string& text,
+                                                std::uint64_t version) const;
   /// The last definition of a macro; null if it has none.
   EntryPtr find_macro(const std::string& name) const;
 
@@ -84,13 +91,18 @@ class Header {
   void index(const Entry& entry, bool is_there);
   std::vector<EntryPtr> entries(const Keys& keys,
                                 const std::string& name) const;
+  // What macros mean at a version for a text with these names; null: nothing.
+  std::map<std::string, EntryPtr> macros_at(const std::set<std::string>& names,
+                                            std::uint64_t version) const;
+  std::string identity_with_macros(const Item& item,
+                                   std::uint64_t version) const;
   std::string namespace_meant(const std::string& qualifier,
                               std::string name) const;
   Item resolved(Item item) const;
   EntryPtr put_macro(Item item, const std::string& cell, Journal& journal);
   EntryPtr add(const Item& item, const std::string& cell, const EntryPtr& old,
                std::string identity, Journal& journal,
-               Again again = Again::Always);
+               Again again = Again::Always, std::uint64_t written = 0);
 
   std::uint64_t versions_ = 0;
   std::unordered_map<std::string, EntryPtr> by_key_;

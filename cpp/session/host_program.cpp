@@ -46,6 +46,30 @@ std::string declaration_of(const Item& item, const HostVariable& variable) {
                 reinterpret_cast<std::uintptr_t>(variable.address), "ull);");
 }
 
+// Finds where a cell includes a file that is not there.
+bool place_of_include(const std::string& what,
+                      const std::map<std::string, std::string>& texts,
+                      SourcePlace& place) {
+  const std::size_t end = what.find(": No such file");
+  const std::size_t begin = what.rfind(' ', end);
+  if (end == what.npos || begin == what.npos) return false;
+  const std::string file = what.substr(begin + 1, end - begin - 1);
+  for (const auto& [name, text] : texts) {
+    for (std::size_t at = text.find(file); at != text.npos;
+         at = text.find(file, at + 1)) {
+      const std::size_t line = text.rfind('\n', at) + 1;
+      if (text.substr(line, at - line).find("include") == text.npos) continue;
+      place = {.file = name,
+               .line = static_cast<int>(std::count(text.begin(),
+                                                   text.begin() + line, '\n')) +
+                       1,
+               .column = static_cast<int>(at - line) + 1};
+      return true;
+    }
+  }
+  return false;
+}
+
 // An error in what stands before every cell: the log names who wanted it.
 void place_in_log(const std::string& log,
                   const std::map<std::string, std::string>& texts,
@@ -70,7 +94,9 @@ void place_in_log(const std::string& log,
     const CompileError& error, const std::map<std::string, std::string>& texts,
     const std::vector<HostAgain>& again) {
   SourcePlace place = error.place();
-  if (!texts.contains(place.file)) place_in_log(error.log(), texts, place);
+  if (!texts.contains(place.file) &&
+      !place_of_include(error.what(), texts, place))
+    place_in_log(error.log(), texts, place);
   const auto text = texts.find(place.file);
   if (text != texts.end() && place.line > 0)
     place.excerpt = host::excerpt_of(text->second, place);
@@ -257,20 +283,56 @@ std::map<std::string, NameKind> HostProgram::ask(
   }
   HostUnit unit = begin_unit(cell.name);
   HostUnitWriter writer(*this, unit, trial.journal);
-  std::string questions;
+  std::vector<std::string> lines;
+  for (const std::string& name : names)
+    lines.push_back(
+        concat("using gpuos_type_", lines.size(), " = ", name, ";"));
   try {
     writer.write_needed(wanted);
-    questions = questions_about(names);
-    const std::string log = compiler_.log_of({.name = cell.name,
-                                              .includes = writer.includes(),
-                                              .text = writer.text() + questions,
-                                              .exports = ""});
-    return answers_in(log, names);
+    const std::vector<bool> is_type = answers_in(
+        compiler_.log_of({.name = cell.name,
+                          .includes = writer.includes(),
+                          .text = writer.text() + questions_of(lines),
+                          .exports = ""}),
+        lines.size());
+    std::map<std::string, NameKind> kinds;
+    for (std::size_t i = 0; const std::string& name : names) {
+      if (i < is_type.size())
+        kinds[name] = is_type[i] ? NameKind::Type : NameKind::Value;
+      ++i;
+    }
+    return kinds;
   } catch (const CompileError&) {
     return {};  // the cell itself has the error, and is compiled next
   } catch (const BackendUnavailable&) {
     return {};  // a cell for the device alone needs no compiler
   }
+}
+
+// A using-declaration of something that is not there is an error.
+std::string HostProgram::others_of(const std::string& name,
+                                   const std::string& includes) {
+  std::vector<std::string> others = {concat("using ::", name, "; ")};
+  for (const EntryPtr& entry : header_.select({}, nullptr).entries) {
+    if (entry->item.opens == "std")
+      others.push_back(concat("using std::", name, "; "));
+  }
+  const auto [known, is_new] =
+      others_.try_emplace(concat(name, "\n", others.size(), "\n", includes));
+  if (!is_new) return known->second;
+  std::vector<std::string> lines;
+  for (const std::string& each : others)
+    lines.push_back(
+        concat("namespace gpuos_others_", lines.size(), " { ", each, "}"));
+  const std::vector<bool> is_there =
+      answers_in(compiler_.log_of({.name = name,
+                                   .includes = includes,
+                                   .text = questions_of(lines),
+                                   .exports = ""}),
+                 lines.size());
+  for (std::size_t i = 0; i < is_there.size(); ++i)
+    known->second += is_there[i] ? others[i] : "";
+  return known->second;
 }
 
 std::string HostProgram::macros_of(const CellText& cell) {

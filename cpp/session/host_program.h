@@ -128,6 +128,8 @@ class HostProgram {
   HostUnit begin_unit(const std::string& cell);
   HostUnit compile_once(const HostCell& cell, Journal& journal);
   void take_usual(Journal& journal);
+  // Using-declarations of what is included under the name of a function.
+  std::string others_of(const std::string& name, const std::string& includes);
   bool drop_includes(Journal& journal);
   std::string own_namespace_in(const std::vector<std::string>& scopes,
                                const HostUnit& unit);
@@ -145,6 +147,7 @@ class HostProgram {
   std::map<std::string, std::set<std::string>> members_;  // keys, by class
   std::map<std::string, std::string> texts_;              // by cell
   std::map<std::string, std::size_t> scopes_;  // numbers of namespaces
+  std::map<std::string, std::string> others_;  // of others_of()
   bool has_usual_ = false;                     // names of usual_text()
   std::size_t units_ = 0;
   std::uint64_t compiled_ = 0;

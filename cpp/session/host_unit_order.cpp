@@ -2,9 +2,85 @@
 // wait, and where what is declared first will be.
 #include <algorithm>
 
+#include "base/concat.h"
 #include "session/host_unit_writer.h"
+#include "session/usual_names.h"
 
 namespace gpuos::session {
+namespace {
+
+// The library's own, of the process: "extern "C" int puts(const char*);".
+bool is_external(const Item& item) {
+  const bool in_scope = std::ranges::any_of(
+      item.scopes,
+      [](const std::string& scope) { return scope.starts_with("extern"); });
+  return item.kind == ItemKind::HostDeclaration &&
+         (in_scope || item.text.starts_with("extern \""));
+}
+
+// "V sqrt(V v) { return {sqrt(v.x)}; }": perhaps it means another one.
+bool calls_its_name(const std::string& text, const std::string& name) {
+  const CellText cell{"", text};
+  const std::vector<Token> tokens = tokenize(cell);
+  int found = 0;
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
+    const Token& before = tokens[i - 1];
+    const bool is_of_other =
+        before.is("::") || before.is(".") || before.is("->");
+    if (tokens[i].is(name) && tokens[i + 1].is("(") && !is_of_other) ++found;
+  }
+  return found > 1;
+}
+
+}  // namespace
+
+// A function's own namespace would hide others of its name: those of the
+// session's, and of what is included.
+void HostUnitWriter::place(const std::string& text, Item item,
+                           const std::string& cell, std::uint64_t written) {
+  if (is_function(item) && !item.is_member && !item.scopes.empty() &&
+      is_own_namespace(item.scopes.back())) {
+    const std::string qualifier = qualifier_of(item.scopes);
+    const std::string name = concat("::", qualifier, item.name);
+    std::set<std::string>& namespaces = overloads_[name];
+    namespaces.insert(item.scopes.back());
+    if (namespaces.size() > 1)
+      item.prefix.insert(0, concat("using ", name, "; "));
+    if (qualifier.empty() && calls_its_name(text, item.name)) {
+      if (is_usual_name(item.name) && !program_.has_usual_)
+        program_.take_usual(journal_);
+      item.prefix.insert(0, program_.others_of(item.name, includes()));
+    }
+  }
+  const auto [before, after] = program_.header_.macros_of(text, written);
+  text_ += before + placed(text, item, cell) + after;
+}
+
+// A declaration is the library's own unless the cell defines it.
+bool HostUnitWriter::is_library_own(const Item& declared) const {
+  const auto own = own_.find(declared.key);
+  return is_external(declared) &&
+         (own == own_.end() || own->second->kind == ItemKind::HostDeclaration);
+}
+
+// A friend of a class is found where the class is, and changes with it.
+Item HostUnitWriter::befriended(Item item,
+                                const std::vector<Item>& cell) const {
+  if (!is_function(item) || item.is_member) return item;
+  const auto is_friend_of = [&](const Item& type) {
+    if (!type.befriends.contains(item.key)) return false;
+    item.friend_of = type.key;
+    item.is_member = true;
+    item.names.insert(type.name);
+    return true;
+  };
+  if (std::ranges::any_of(cell, is_friend_of)) return item;
+  for (const std::string& name : identifiers_of(item.text)) {
+    for (const EntryPtr& entry : program_.header_.find_named(name))
+      if (is_friend_of(entry->item)) return item;
+  }
+  return item;
+}
 
 // Than what is being written now.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
@@ -25,12 +101,10 @@ bool HostUnitWriter::comes_later(const Entry& entry) const {
 void HostUnitWriter::need_forward(const Entry& entry,
                                   const std::string& definition) {
   const bool is_new = written_.insert(entry.item.key).second;
-  if (!is_new || !entry.item.key.starts_with("forward:") ||
-      done_.contains(definition))
-    return;
+  if (!is_new || done_.contains(definition)) return;
   Item item = entry.item;
   item.scopes = scopes_of_definition(item, definition);
-  text_ += placed(item.header, item, entry.cell);
+  place(item.header, item, entry.cell);
 }
 
 // Where the type of the declaration `forward` is in this unit: in a namespace

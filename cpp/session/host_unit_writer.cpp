@@ -1,6 +1,7 @@
 #include "session/host_unit_writer.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -22,15 +23,6 @@ bool has_own_namespace(const Item& item) {
 
 bool is_alias(const Item& item) {
   return item.text.starts_with("using") || item.text.starts_with("typedef");
-}
-
-// The library's own, of the process: "extern "C" int puts(const char*);".
-bool is_external(const Item& item) {
-  const bool in_scope = std::ranges::any_of(
-      item.scopes,
-      [](const std::string& scope) { return scope.starts_with("extern"); });
-  return item.kind == ItemKind::HostDeclaration &&
-         (in_scope || item.text.starts_with("extern \""));
 }
 
 // What is written before the name: the type, but for an array's bounds.
@@ -109,13 +101,17 @@ Item guarded(Item item) {
 bool is_include(const Item& item) { return !included(item).empty(); }
 
 Item HostUnitWriter::in_own_namespace(Item item) const {
+  if (const EntryPtr type = program_.header_.find(item.friend_of)) {
+    item.scopes = type->item.scopes;
+    return item;
+  }
   if (item.key.starts_with("guide:")) {
     const EntryPtr type = program_.header_.find(
         concat("t:", qualifier_of(item.scopes), item.name));
     if (type != nullptr) item.scopes = type->item.scopes;
     return item;
   }
-  if (!has_own_namespace(item) || is_alias(item) || is_external(item))
+  if (!has_own_namespace(item) || is_alias(item) || is_library_own(item))
     return item;
   std::erase_if(item.scopes, is_own_namespace);
   item.scopes.push_back(program_.own_namespace_in(item.scopes, unit_));
@@ -123,26 +119,26 @@ Item HostUnitWriter::in_own_namespace(Item item) const {
   return item;
 }
 
-void HostUnitWriter::place(const std::string& text, const Item& item) {
-  text_ += placed(text, item, cell_);
-}
-
 void HostUnitWriter::write(const HostCell& cell) {
   cell_ = cell.cell;
-  for (const Item& item : cell.items) {
+  std::ranges::transform(
+      cell.items, std::back_inserter(items_),
+      [&](const Item& item) { return befriended(item, cell.items); });
+  for (const Item& item : items_) {
     if (item.kind != ItemKind::Directive && !item.key.empty())
       own_[item.key] = &item;
   }
   need({});
   const CellText text{cell.cell, program_.texts_.at(cell.cell)};
   int index = 0;
-  for (const Item& item : cell.items) {
+  for (const Item& item : items_) {
     refuse_host_clash(text, item, program_.header_);
     write_item(item, index++);
   }
 }
 
-void HostUnitWriter::note(const Item& given, const std::string& cell) {
+void HostUnitWriter::note(const Item& plain, const std::string& cell) {
+  const Item given = befriended(plain, {});
   const std::string definition = key_of_definition(given.key);
   if (definition != given.key && program_.header_.find(definition) != nullptr)
     return;
@@ -252,9 +248,9 @@ void HostUnitWriter::need_entry(const EntryPtr& entry) {
   done_.insert(item.key);
   const HostDefinition* const known = program_.find(item.key);
   const bool is_missing =
-      known != nullptr && known->is_declared_only && !is_external(item);
-  text_ += placed(is_missing ? made_weak(item.header) : item.header, item,
-                  entry->cell);
+      known != nullptr && known->is_declared_only && !is_library_own(item);
+  place(is_missing ? made_weak(item.header) : item.header, item, entry->cell,
+        entry->written);
 }
 
 void HostUnitWriter::need_bound(const Names& names) {
@@ -350,6 +346,9 @@ void HostUnitWriter::compile_again(const std::string& key) {
                              ") was compiled again (", why, "): ")});
   const std::string cell = std::exchange(cell_, definition.cell);
   const Item* const outer = std::exchange(written_now_, nullptr);
+  const EntryPtr entry = program_.header_.find(key);
+  const std::uint64_t written_at =
+      std::exchange(written_at_, entry != nullptr ? entry->written : 0);
   if (item.kind == ItemKind::HostFunction) {
     write_function(item);
   } else if (item.kind == ItemKind::HostVariable) {
@@ -359,6 +358,7 @@ void HostUnitWriter::compile_again(const std::string& key) {
   }
   cell_ = cell;
   written_now_ = outer;
+  written_at_ = written_at;
 }
 
 void HostUnitWriter::write_text(const Item& given, Again again) {
@@ -376,8 +376,10 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   }
   written_.insert(given.key);
   Names names = identifiers_of(given.text);
-  // What belongs to it comes behind it; "using n::f;" comes behind f.
-  if (!given.is_member && !given.key.starts_with("u:")) names.erase(given.name);
+  // What belongs to it comes behind it; overloads and the f of "using n::f;"
+  // come before it.
+  if (!given.is_member && !given.key.starts_with("u:") && !is_function(given))
+    names.erase(given.name);
   const Item* const outer = std::exchange(written_now_, &given);
   need(names);
   need_namesakes(given);
@@ -402,9 +404,10 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
       program_.header_.find(key_of_declaration(given.key));
   if (declared != nullptr && program_.header_.find(given.key) == nullptr)
     item.scopes = declared->item.scopes;
-  const EntryPtr entry = program_.header_.put(item, cell_, journal_, again);
+  const EntryPtr entry =
+      program_.header_.put(item, cell_, journal_, again, written_at_);
   if (!placed_.insert(entry.get()).second) return;
-  text_ += placed(entry->item.header, entry->item, entry->cell);
+  place(entry->item.header, entry->item, entry->cell, entry->written);
   program_.define(
       given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
   unit_.defined.push_back(given.key);
@@ -425,11 +428,12 @@ bool HostUnitWriter::has_changed_member(const Item& type) const {
 void HostUnitWriter::write_declaration(const Item& given) {
   need(identifiers_of(given.text));
   Item item = in_own_namespace(given);
-  if (!is_external(given)) drop_linkage(item);
+  if (!is_library_own(given)) drop_linkage(item);
   const HostDefinition* const known = program_.find(given.key);
   if (own_.at(given.key)->kind != ItemKind::HostDeclaration) {
     declared_.insert(given.key);
-    place(item.header, item);
+    program_.header_.keep_place(given.key);
+    place(item.header, item, cell_);
     // Its default arguments outlive the cell.
     if (!given.defaults.empty()) program_.header_.put(item, cell_, journal_);
   } else if (known != nullptr && !known->is_declared_only) {
@@ -441,7 +445,8 @@ void HostUnitWriter::write_declaration(const Item& given) {
                     {.item = given, .cell = cell_, .is_declared_only = true},
                     journal_);
     written_.insert(given.key);
-    place(is_external(given) ? item.header : made_weak(item.header), item);
+    place(is_library_own(given) ? item.header : made_weak(item.header), item,
+          cell_);
   }
 }
 
@@ -464,7 +469,7 @@ void HostUnitWriter::declare_function(const Item& given) {
   Item item = in_own_namespace(given);
   make_external(item);
   need(identifiers_of(item.header));
-  place(item.header, item);
+  place(item.header, item, cell_);
   done_.insert(given.key);
 }
 
@@ -477,7 +482,7 @@ void HostUnitWriter::declare_variable(const std::string& key) {
     return;
   Item item = in_own_namespace(known->item);
   drop_linkage(item);
-  place(item.header, item);
+  place(item.header, item, cell_);
 }
 
 void HostUnitWriter::write_function(const Item& given) {
@@ -496,12 +501,13 @@ void HostUnitWriter::write_function(const Item& given) {
   } else {
     strip_defaults(item);
   }
-  place(with_launches(item, cell_), item);
+  place(with_launches(item, cell_), item, cell_, written_at_);
   unit_.functions.push_back(given);
-  if (!given.is_member) {
+  if (!given.is_member || !given.friend_of.empty()) {
     Item entry = in_own_namespace(given);
     make_external(entry);
-    program_.header_.put(entry, cell_, journal_);
+    program_.header_.put(entry, cell_, journal_,
+                         given.is_member ? Again::Always : Again::IfChanged);
   }
   program_.define(
       given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
@@ -520,7 +526,7 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
       text.find_first_of("={(", given.name_at) != text.npos)
     text = "extern " + text;
   text_ += at_text(index);
-  place(text, item);
+  place(text, item, cell_);
   done_.insert(given.key);
   if (given.is_member) {
     program_.define(given.key,
@@ -538,6 +544,8 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
     unit_.declared.insert(index);
   }
   const std::string name = qualifier_of(given.scopes) + given.name;
+  // The compiler's words about its type name its line.
+  text_ += concat("#line ", given.line, " \"", cell_, "\"\n");
   text_ += concat("static const ::gpuos_host::MadeHere gpuos_made_", index, "(",
                   index, ", __builtin_addressof(::", name, "), sizeof(::", name,
                   "), ::gpuos_host::name_of<decltype(::", name, ")>());\n");
@@ -550,7 +558,7 @@ void HostUnitWriter::write_statement(const Item& item, int index) {
   // Without the comma it would be a variable that ends with the statement.
   text_ += concat("static void gpuos_statement_", index, "() {\n",
                   item.is_expression ? "(void)0,\n" : "");
-  place(with_launches(item, cell_), item);
+  place(with_launches(item, cell_), item, cell_);
   text_ +=
       concat("}\n", at_text(index), "static const ::gpuos_host::Ran gpuos_ran_",
              index, "(gpuos_statement_", index, ");\n");

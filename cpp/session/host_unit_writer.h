@@ -36,7 +36,7 @@ class HostUnitWriter {
   /// And what names mean.
   void write_needed(const std::set<std::string>& names) { need(names); }
   /// What a later unit writes if it needs it.
-  void note(const Item& item, const std::string& cell);
+  void note(const Item& plain, const std::string& cell);
   /// Throws: CompileError if the compiler misses a variable that is there, but
   /// of a type that was defined again.
   void refuse_outdated(const CompileError& error) const;
@@ -68,6 +68,7 @@ class HostUnitWriter {
   void write_directive(const EntryPtr& entry);
 
   bool can_declare(const Item& function) const;
+  bool is_library_own(const Item& declared) const;
   bool has_changed_member(const Item& type) const;
   bool is_unfinished(const Entry& entry) const;
   bool comes_later(const Entry& entry) const;
@@ -79,7 +80,9 @@ class HostUnitWriter {
   std::vector<std::string> scopes_of_definition(
       const Item& forward, const std::string& definition) const;
   Item in_own_namespace(Item item) const;
-  void place(const std::string& text, const Item& item);
+  Item befriended(Item item, const std::vector<Item>& cell) const;
+  void place(const std::string& text, Item item, const std::string& cell,
+             std::uint64_t written = 0);
 
   HostProgram& program_;
   HostUnit& unit_;
@@ -88,12 +91,16 @@ class HostUnitWriter {
   std::string includes_;
   std::string text_;
   bool is_past_includes_ = false;
+  std::vector<Item> items_;                 // of the cell
   std::map<std::string, const Item*> own_;  // functions and so on, by key
   std::set<std::string> written_;           // keys
   std::set<std::string> done_;              // of these: whole, in the text
+  std::uint64_t written_at_ = 0;            // of what is compiled again
   const Item* written_now_ = nullptr;       // a type, a template or the like
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
+  // By qualified name, where the unit has functions of that name.
+  std::map<std::string, std::set<std::string>> overloads_;
 
   std::set<std::string> bound_;                  // names
   std::set<std::string> retyped_;                // keys of variables

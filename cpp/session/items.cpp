@@ -73,7 +73,7 @@ class Splitter {
         i = take_statement(i, end);
       } else {
         const Shape shape = find_shape(tokens_, i, end);
-        if (has_variables(shape)) {
+        if (has_variables(shape) || names_class(shape)) {
           split_in_two(shape, scopes);
         } else if (const TokenRange range = find_namespace(shape, scopes);
                    range.begin < range.end) {
@@ -171,25 +171,48 @@ class Splitter {
            tokens_.behind(shape.class_body) + 1 != shape.end;
   }
 
+  // "typedef struct P Q;", which declares P.
+  bool names_class(const Shape& shape) const {
+    const std::size_t i = shape.start + 1;
+    return tokens_.is(shape.start, "typedef") && shape.class_body == 0 &&
+           (tokens_.is(i, "struct") || tokens_.is(i, "class") ||
+            tokens_.is(i, "union")) &&
+           tokens_.is_identifier(i + 1) && !tokens_.is(i + 2, "<") &&
+           !tokens_.is(i + 2, "::");
+  }
+
   // As "struct P { int x; }; P p, *q;".
   void split_in_two(const Shape& shape,
                     const std::vector<std::string>& scopes) {
-    const std::size_t behind = tokens_.behind(shape.class_body);
-    const Token& word = tokens_[shape.class_key];
+    const bool is_typedef = tokens_.is(shape.begin, "typedef");
+    const bool has_body = shape.class_body != 0;
+    const std::size_t key = has_body ? shape.class_key : shape.start + 1;
+    const std::size_t behind =
+        has_body ? tokens_.behind(shape.class_body) : key + 2;
+    const Token& word = tokens_[key];
     CellText cell = blank_before(word);
     const std::size_t begin = cell.text.size();
-    cell.text += tokens_.text(shape.class_key, behind);
+    cell.text += tokens_.text(key, behind);
     std::string type;
-    if (const std::size_t at = find_class_name(tokens_, shape); at != 0) {
+    if (const std::size_t at =
+            has_body ? find_class_name(tokens_, shape) : key + 1;
+        at != 0) {
       type = tokens_[at].text;
     } else {
       std::size_t name = behind;
       while (!tokens_.is_identifier(name) && name + 1 < shape.end) ++name;
-      type = concat("gpuos_type_of_", tokens_[name].text);
+      const bool is_one_name = is_typedef && name == behind;
+      type = concat(is_one_name ? "" : "gpuos_type_of_", tokens_[name].text);
       cell.text.insert(begin + word.text.size(), " " + type);
     }
-    cell.text += concat("; ", tokens_.plain(shape.begin, shape.class_key), " ",
-                        type, " ", tokens_.text(behind, shape.end));
+    cell.text += ";";
+    // "typedef struct P { int x; } P, *Q;": P is there.
+    std::size_t first = behind;
+    if (is_typedef && tokens_.is(first, type) && !tokens_.is(first + 1, "["))
+      first += tokens_.is(first + 1, ",") ? 2 : 1;
+    if (!tokens_.is(first, ";"))
+      cell.text += concat(" ", tokens_.plain(shape.begin, key), " ", type, " ",
+                          tokens_.text(first, shape.end));
     split_other(cell, scopes);
   }
 
@@ -449,13 +472,16 @@ std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
   return Splitter(cell, choose_once, known).run();
 }
 
+bool is_function(const Item& item) {
+  return item.key.starts_with("f:") || item.key.starts_with("declared:");
+}
+
 NameKind kind_in(const Item& item, const std::string& name) {
   const std::string& key = item.key;
-  if (key.starts_with("v:") || key.starts_with("f:") ||
-      key.starts_with("declared:"))
-    return NameKind::Value;
+  if (key.starts_with("v:") || is_function(item)) return NameKind::Value;
   const bool is_type = key.starts_with("t:") || key.starts_with("forward:");
-  if (is_type && name == item.name) return NameKind::Type;
+  if (is_type && (name == item.name || item.text.starts_with("typedef")))
+    return NameKind::Type;
   const bool is_enum = is_type || key.starts_with("text:enum");
   return is_enum ? NameKind::Value : NameKind::Unknown;
 }

@@ -75,6 +75,11 @@ struct Item {
   /// Of a type or a function: belongs to another one, as "P::f" to P and
   /// "S<int>" to S.
   bool is_member = false;
+  /// Keys of functions that a class declares as friends.
+  std::set<std::string> befriends{};
+  /// The key of the class that befriends this function; it stands in the
+  /// namespace of the class.
+  std::string friend_of{};
 
   /// Host code and nothing else.
   bool is_host() const {
@@ -107,6 +112,9 @@ struct Known {
                                         const std::string& from)>
       find_header = nullptr;
 };
+
+/// A function that is declared or defined, or a template of one.
+bool is_function(const Item& item);
 
 /// What an item that declares a name makes of it.
 NameKind kind_in(const Item& item, const std::string& name);

@@ -158,8 +158,13 @@ void Macros::take(std::string_view line, bool is_conditional) {
     for (; close < tokens.size() && !is(close, ")"); ++close) {
       if (tokens[close].is_identifier())
         macro.parameters.emplace_back(tokens[close].text);
-      if (is(close, ".") && is(close + 1, "."))
-        macro.parameters.emplace_back("...");
+      // "..." and "rest..."
+      if (is(close, ".") && is(close + 1, ".")) {
+        if (tokens[close - 1].is_identifier())
+          macro.parameters.back() += "...";
+        else
+          macro.parameters.emplace_back("...");
+      }
       if (is(close, ".")) close += 2;
     }
     if (close >= tokens.size()) return;
@@ -232,7 +237,8 @@ bool Macros::is_structural(const Macro& macro, int depth) const {
   const std::vector<Token> tokens = tokens_of(text);
   if (tokens.empty()) return true;
   const Token& first = tokens.front();
-  if (!first.is_identifier()) return first.is("{") || first.is("[");
+  if (!first.is_identifier())
+    return first.is("{") || first.is("}") || first.is("[");
   if (begins_piece(first.text)) return true;
   constexpr int kDeepest = 16;
   const Macro* const next = find(first.text);
@@ -245,11 +251,13 @@ std::optional<std::string> Macros::replacement(
   if (macro.body.find("__VA_OPT__") != macro.body.npos) return std::nullopt;
   std::map<std::string, std::string, std::less<>> values;
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
-    if (macro.parameters[i] != "...") {
-      values[macro.parameters[i]] = i < given.size() ? given[i] : "";
+    std::string name = macro.parameters[i];
+    if (!name.ends_with("...")) {
+      values[name] = i < given.size() ? given[i] : "";
       continue;
     }
-    std::string& rest = values["__VA_ARGS__"];
+    name.resize(name.size() - 3);
+    std::string& rest = values[name.empty() ? "__VA_ARGS__" : name];
     for (std::size_t j = i; j < given.size(); ++j)
       rest += (j > i ? ", " : "") + given[j];
   }
@@ -264,7 +272,15 @@ std::optional<std::string> Macros::replacement(
   std::string made;
   std::size_t behind = 0;
   bool is_pasted = false;
+  const bool has_rest = !macro.parameters.empty() &&
+                        macro.parameters.back().ends_with("...") &&
+                        given.size() >= macro.parameters.size();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    // ", ##__VA_ARGS__" is nothing if there are none.
+    if (is(i, ",") && is_paste(i + 1) && !has_rest) {
+      i += 3;
+      continue;
+    }
     if (is_paste(i)) {
       is_pasted = true;
       ++i;
@@ -317,7 +333,8 @@ std::string Macros::expand(const CellText& cell, Active& active,
         macro != nullptr &&
         (is_launch ||
          (depth.is_outside() &&
-          (is_structural(*macro) || (begins && macro->takes_arguments))));
+          (is_structural(*macro) || (begins && macro->takes_arguments) ||
+           macro->body.find("##") != macro->body.npos)));
     std::size_t last = i;
     std::vector<std::string> given;
     bool is_whole = is_wanted;

@@ -97,9 +97,7 @@ class ShapeFinder {
   // "struct S {", "enum class E : int {", "struct S;", but not "struct S f()".
   void find_class() {
     std::size_t i = at_;
-    while (tokens_.is_identifier(i) && !is_class_key(tokens_, i) &&
-           !tokens_.is(i, "typedef"))
-      ++i;
+    while (tokens_.is_identifier(i) && !is_class_key(tokens_, i)) ++i;
     if (i >= end_ || !is_class_key(tokens_, i)) return;
     std::size_t j = i + 1;
     while (j < end_ && !tokens_.is(j, "{") && !tokens_.is(j, ":") &&
@@ -119,7 +117,10 @@ class ShapeFinder {
     const bool has_variable =
         tokens_.is(j, ";") && j > i + 2 && tokens_.is_identifier(j - 1) &&
         tokens_.is_identifier(j - 2) && !is_class_key(tokens_, j - 2);
-    if (has_variable) return;
+    const bool names_other =  // "typedef struct S x;"
+        tokens_.is(at_, "typedef") && !tokens_.is(j, "{") &&
+        !tokens_.is(j, ":");
+    if (has_variable || names_other) return;
     shape_.class_key = i;
     shape_.has_class_key = true;
     while (j < end_ && !tokens_.is(j, "{") && !tokens_.is(j, ";")) ++j;
@@ -183,10 +184,19 @@ class ShapeFinder {
   }
 
   void see_token() {
-    const bool is_operator = at_ > 0 && tokens_.is(at_ - 1, "operator");
+    const bool is_operator =  // "operator=", "operator+=", "operator<<="
+        tokens_.is(at_ - 1, "operator") || tokens_.is(at_ - 2, "operator") ||
+        (tokens_.is(at_ - 3, "operator") &&
+         tokens_.is(at_ - 1, tokens_[at_ - 2].text));
     if (tokens_.is(at_, "<<<") && shape_.launch == 0) shape_.launch = at_;
-    if (tokens_.is(at_, "=") && shape_.initializer == 0 && !is_operator &&
-        !(at_ > 1 && tokens_.is(at_ - 2, "operator")))
+    const bool is_special =  // "A::~A() = default;"
+        tokens_.is(at_ + 1, "default") || tokens_.is(at_ + 1, "delete");
+    if (tokens_.is(at_, "=") && shape_.parameters != 0 && is_special &&
+        tokens_.is(at_ + 2, ";")) {
+      shape_.body = at_;
+      return;
+    }
+    if (tokens_.is(at_, "=") && shape_.initializer == 0 && !is_operator)
       shape_.initializer = at_;
     if (tokens_.is(at_, ",") && shape_.launch == 0)
       shape_.commas.push_back(at_);

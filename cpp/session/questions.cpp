@@ -14,14 +14,10 @@ std::string file_of(std::size_t index) {
 
 }  // namespace
 
-std::string questions_about(const std::set<std::string>& names) {
+std::string questions_of(const std::vector<std::string>& lines) {
   std::string text;
-  std::size_t index = 0;
-  for (const std::string& name : names) {
-    text += concat("#line 1 \"", file_of(index), "\"\nusing gpuos_type_", index,
-                   " = ", name, ";\n");
-    ++index;
-  }
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += concat("#line 1 \"", file_of(i), "\"\n", lines[i], "\n");
   // A template without an end is a fatal error: the compiler stops there,
   // before it makes the instances that headers ask for.
   return concat(text, "#line 1 \"", kEnd,
@@ -30,15 +26,11 @@ std::string questions_about(const std::set<std::string>& names) {
                 "gpuos_deep<0> gpuos_end;\n");
 }
 
-std::map<std::string, NameKind> answers_in(const std::string& log,
-                                           const std::set<std::string>& names) {
-  std::map<std::string, NameKind> answers;
+std::vector<bool> answers_in(const std::string& log, std::size_t count) {
+  std::vector<bool> answers;
   if (log.find(kEnd) == log.npos) return answers;
-  std::size_t index = 0;
-  for (const std::string& name : names) {
-    const bool is_type = log.find(file_of(index++)) == log.npos;
-    answers[name] = is_type ? NameKind::Type : NameKind::Value;
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    answers.push_back(log.find(file_of(i)) == log.npos);
   return answers;
 }
 

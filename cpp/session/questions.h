@@ -1,19 +1,16 @@
 #pragma once
 
-#include <map>
-#include <set>
+#include <cstddef>
 #include <string>
-
-#include "session/items.h"
+#include <vector>
 
 namespace gpuos::session {
 
-/// Code that has an error for each of the names that is no type.
-std::string questions_about(const std::set<std::string>& names);
+/// Code that has an error for each of the lines that the compiler refuses.
+std::string questions_of(const std::vector<std::string>& lines);
 
-/// What the compiler's log says of that code; nothing if it did not come to
-/// its end.
-std::map<std::string, NameKind> answers_in(const std::string& log,
-                                           const std::set<std::string>& names);
+/// Which lines it takes, as its log of that code says; nothing if it did not
+/// come to its end.
+std::vector<bool> answers_in(const std::string& log, std::size_t count);
 
 }  // namespace gpuos::session

@@ -286,6 +286,8 @@ Part part_of(const TokenList& tokens, TokenRange range, const KindOf& kind_of,
   // "N" and "n::k", but not "T" and "std::vector<T>".
   if (next >= end) return part_of_name();
   if (is_plain_name(tokens, next)) return Part::Parameter;
+  // "T()" is a function's type.
+  if (tokens.is(next, "(") && next + 2 == end) return part_of_name();
   if (tokens.is(next, "(")) return part_if(converts(next));
   // "a * 2", but not "T*" and "T* const".
   const std::size_t operand = behind_marks(tokens, next);

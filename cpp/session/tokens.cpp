@@ -118,7 +118,7 @@ class Scanner {
     if (begins_name(c)) return read_name();
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return read_number();
     if (c == '"' || c == '\'') return read_quoted(at_);
-    for (const std::string_view whole : {"<<<", ">>>", "::", "->"}) {
+    for (const std::string_view whole : {"<<<", ">>>", "::", "->*", "->"}) {
       if (starts_with(whole)) {
         at_ += whole.size();
         return TokenKind::Punctuator;
@@ -225,6 +225,10 @@ class Scanner {
   bool skip_quoted() {
     const char quote = peek();
     for (++at_; peek() != quote; ++at_) {
+      if (starts_with("\\\n")) {
+        ++at_;
+        continue;
+      }
       if (peek() == '\\') ++at_;
       if (at_ >= text_.size() || peek() == '\n') {
         at_ = std::min(at_, text_.size());

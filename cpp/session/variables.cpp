@@ -53,7 +53,7 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
   if (group != 0) {
     at = tokens.behind(group) - 1;
   } else {
-    if (is_attribute_list(tokens, begin)) begin = tokens.behind(begin);
+    while (is_attribute_list(tokens, begin)) begin = tokens.behind(begin);
     for (std::size_t i = begin; i < end; ++i) {
       if (tokens.is(i, "<") && tokens.behind_angles(i) > i)
         i = tokens.behind_angles(i);
@@ -233,8 +233,9 @@ class Variables {
     if (declarator.initializer == 0) return false;
     if (base_has("constexpr")) return true;
     if (base_has("__constant__") || !base_has("const")) return false;
+    // "const int A::x = 3;" is the class's.
     return !is_pointer_mark(tokens_, declarator.name - 1) &&
-           declarator.group == 0;
+           !tokens_.is(declarator.name - 1, "::") && declarator.group == 0;
   }
 
   // The definition alone, with its lines where they were.
@@ -250,6 +251,7 @@ class Variables {
         if (!text.empty() && !is_one_operator(tokens_, i)) text += ' ';
         if (i == declarator.name) item.name_at = text.size();
         text += token.text;
+        line += static_cast<std::size_t>(std::ranges::count(token.text, '\n'));
       }
     };
     append(shape_.begin, declarators_.front().begin);

@@ -68,8 +68,7 @@ CellReport Workspace::run_text(const CellText& cell) {
       attempt.host_only = find_host_only(items, cell);
       if (attempt.host_only.empty()) throw;
       roll_back();
-      run_for_host(attempt, items, report, error.place(),
-                   std::current_exception());
+      run_for_host(attempt, items, report, error, std::current_exception());
     }
     if (has_headers_) keep_headers(items);
   } catch (...) {
@@ -103,7 +102,7 @@ std::size_t Workspace::choose(const Conditional& conditional,
 // not take the same line either, the device's words are right unless it uses a
 // library.
 void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
-                             CellReport& report, const SourcePlace& place,
+                             CellReport& report, const CompileError& first,
                              const std::exception_ptr& error) {
   const bool uses_library = std::ranges::any_of(items, [&](const Item& item) {
     return attempt.host_only.contains(item.key) &&
@@ -116,9 +115,12 @@ void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
   try {
     run_attempt(second, items, fresh);
   } catch (const CompileError& own) {
-    const bool is_same =
-        own.place().file == place.file && own.place().line == place.line;
-    if (uses_library || !is_same) throw;
+    const bool is_same = own.place().file == first.place().file &&
+                         own.place().line == first.place().line;
+    const bool is_about_sides =  // and not about the line
+        std::string_view(first.what()).find("execution space") !=
+        std::string_view::npos;
+    if (uses_library || !is_same || is_about_sides) throw;
     std::rethrow_exception(error);
   } catch (const BackendUnavailable&) {
     if (uses_library) throw;
@@ -301,7 +303,8 @@ void Workspace::take_device(const Item& item, Attempt& attempt,
   }
   const CellText& cell = attempt.cell;
   const bool is_definition =
-      item.kind != ItemKind::Declaration && item.kind != ItemKind::Directive;
+      item.kind != ItemKind::Declaration && item.kind != ItemKind::Directive &&
+      !item.key.starts_with("forward:") && !item.key.starts_with("declared:");
   if (is_definition && !item.key.empty() &&
       !attempt.keys.insert(item.key).second)
     fail_at(cell, item.line, item.column,

@@ -117,7 +117,7 @@ class Workspace {
   void run_attempt(Attempt& attempt, const std::vector<Item>& items,
                    CellReport& report);
   void run_for_host(Attempt& attempt, const std::vector<Item>& items,
-                    CellReport& report, const SourcePlace& place,
+                    CellReport& report, const CompileError& first,
                     const std::exception_ptr& error);
   void take(const Item& item, Attempt& attempt, CellReport& report);
   void take_device(const Item& item, Attempt& attempt, CellReport& report);

@@ -190,6 +190,87 @@ int rowsN(const int (*)[2]);
 int rowsN(int const m[][2]) { return m[1][1]; }
 = spellN(1, nullptr, 2, fourN, {5}) + rowsN(reinterpret_cast<int (*)[2]>(fourN))
 """,
+    "overload": r"""
+int oN(double x) { return x * 2; }
+int oN(int x) { return oN(x + 0.5) + 10; }
+template <class T> int oN(const std::vector<T>& v) { return oN(v[0]) + oN(v[1]); }
+template <class T> T sumN(T a) { return a; }
+template <class T, class... R> T sumN(T a, R... r) { return a + sumN(r...); }
+struct HN { int x; };
+HN abs(HN h) { return {abs(h.x)}; }
+= oN(std::vector<int>{1, 2}) + sumN(1, 2, 3) + abs(HN{-4}).x
+""",
+    "friend": r"""
+class FN { int x; friend class LN; template <class U> friend U getN(const FN&, U);\n  friend std::ostream& operator<<(std::ostream&, const FN&); public: FN(int a) : x(a) {} };
+std::ostream& operator<<(std::ostream& o, const FN& f) { return o << f.x; }
+template <class U> U getN(const FN& f, U u) { return f.x + u; }
+class LN { public: int at(const FN& f) { return f.x * 2; } };
+FN fN(7);
+std::ostringstream shownN;
+! shownN << fN;
+= getN(fN, 1) + LN{}.at(fN) + shownN.str().size()
+""",
+    "macro of before": r"""
+#define LISTN(X) X(aN, 1) X(bN, 2)
+#define XN(n, v) n = v,
+enum ListN { LISTN(XN) };
+#undef XN
+#define XN(n, v) case n: return v * 10;
+int ofN(ListN e) { switch (e) { LISTN(XN) } return 0; }
+#undef XN
+#define SIZEN 3
+struct ArrayN { int d[SIZEN]; };
+#undef SIZEN
+#define SIZEN 5
+inline int sizeN() { return SIZEN; }
+= ofN(bN) + sizeof(ArrayN) + sizeN()
+""",
+    "typedef": r"""
+typedef struct nodeN { int v; struct nodeN* next; } nodeN, *linkN;
+typedef struct { int x; } PairN;
+typedef struct tagN tag_N;
+struct tagN { tag_N* self; int v = 3; };
+typedef int numN, *ptrN, arrN[2], (*funN)(int);
+typedef enum { offN, onN } switchN;
+nodeN firstN = {1, nullptr};
+linkN lastN = &firstN;
+arrN partsN = {4, 5};
+ptrN atN = partsN;
+funN callN = [](int x) { return x + onN; };
+= lastN->v + PairN{2}.x + tagN{}.v + atN[1] + callN(1) + sizeof(switchN)
+""",
+    "declared text": r"""
+constexpr int oddN(int n);
+constexpr int evenN(int n) { return n == 0 ? 1 : oddN(n - 1); }
+constexpr int oddN(int n) { return n == 0 ? 0 : evenN(n - 1); }
+template <class T> T lateN(T);
+template <class T> T earlyN(T x) { return lateN(x) + 1; }
+template <class T> T lateN(T x) { return x * 2; }
+static int againN(int);
+inline auto usesN(int x) { return againN(x) + 1; }
+static int againN(int x) { return x * 3; }
+= evenN(10) + oddN(3) + earlyN(4) + usesN(2)
+""",
+    "special member": r"""
+struct MN { int v; MN(); MN(const MN&); ~MN(); MN& operator<<=(int k); static const char* text; };
+MN::MN() : v(1) {}
+MN::MN(const MN&) = default;
+MN::~MN() = default;
+MN& MN::operator<<=(int k) { v <<= k; return *this; }
+const char* MN::text = "ab";
+void neverN(double) = delete;
+MN mN;
+! mN <<= 3;
+= MN(mN).v + MN::text[1]
+""",
+    "instance": r"""
+template <class T> T halfN(T x) { return x / 2; }
+template int halfN<int>(int);
+template <class T> struct OneN { T f() { return 3; } };
+extern template struct OneN<long>;
+template struct OneN<long>;
+= halfN(5) + OneN<long>{}.f()
+""",
 }
 OPERATORS = ["+", "-", "*", "&", "|", "^", "%", "<<"]
 

@@ -168,6 +168,62 @@ READINGS = [
         ),
         ("next23(1) + twice23(2)", 13),
     ),
+    # Lines that go on, attributes, linkage and aliases of the library.
+    (
+        'const char* s24 = "ab\\\ncd";',
+        "[[deprecated]] [[maybe_unused]] static int n24 = 3;",
+        ("s24[3] + n24", 103),
+    ),
+    (
+        'extern "C" { extern int n25; int n25 = 3; }',
+        'extern "C" int m25; int m25 = n25 + 1;',
+        ("n25 * m25", 12),
+    ),
+    (
+        "#include <ranges>\nnamespace views26 = std::views;",
+        "int n26 = *views26::iota(4).begin();",
+        ("n26", 4),
+    ),
+    (
+        (
+            "char t27[9];\n#define LOG27(f, ...) snprintf(t27, 9, f, ##__VA_ARGS__)\n"
+            "#define OLD27(f, a...) snprintf(t27, 9, f, ##a)\n"
+            "#define JOIN27(a, b) a##b\nint JOIN27(n, 27) = 4;"
+        ),
+        'LOG27("x"); LOG27("%d", 1); OLD27("%d%d", 2, 3); OLD27("yz");',
+        ("t27[0] + n27", 125),
+    ),
+    (
+        (
+            "struct T28 { int v = 1; int operator->*(int k) { return v + k; } };"
+            " struct U28 { int v; U28(T28 t) : v(t.v) {} };"
+        ),
+        "U28 f28(T28()); U28 f28(T28 g()) { return g(); } T28 t28;",
+        ("f28([] { return T28(); }).v + (t28 ->* 2)", 4),
+    ),
+    (
+        "inline auto f29(int x) { return x + 1; }",
+        "typedef int F29(int); F29* p29 = f29;",
+        ("p29(2)", 3),
+    ),
+    # Templates that differ by their conditions alone.
+    (
+        (
+            "#include <type_traits>\ntemplate <class T> std::enable_if_t<"
+            "std::is_integral_v<T>, int> f30(T) { return 1; }"
+            " template <class T> int g30(T) requires(sizeof(T) == 1) { return 2; }"
+        ),
+        (
+            "template <class T> std::enable_if_t<!std::is_integral_v<T>, int> f30(T)"
+            " { return 4; } int g30(auto a) requires(sizeof(a) > 1) { return 8; }"
+        ),
+        ("f30(1) + f30(1.0) + g30('a') + g30(1)", 15),
+    ),
+    (
+        "#define BEGIN31 namespace n31 {\n#define END31 }",
+        "BEGIN31\nint x = 5;\nEND31\nint y31 = n31::x + 1;",
+        ("y31 + n31::x", 11),
+    ),
 ]
 HEADERS = """
 #include <climits>
@@ -229,6 +285,16 @@ DEVICE = {
         "__device__ float f(size_t, float);",
         "__global__ void k(float* x) { *x = f(1, 2); }",
         "__device__ float f(size_t a, float b) { return a + b; }",
+    ],
+    "text that is declared": [
+        (
+            "constexpr __host__ __device__ int odd(int n);\n"
+            "constexpr __host__ __device__ int even(int n)"
+            " { return n == 0 ? 1 : odd(n - 1); }\n"
+            "constexpr __host__ __device__ int odd(int n)"
+            " { return n == 0 ? 0 : even(n - 1); }"
+        ),
+        "__global__ void k(int* x) { *x = even(*x); }",
     ],
     "memory without content": [
         (
@@ -328,6 +394,83 @@ def test_what_is_lost_is_an_error(host):
     session.run("struct A { int x; };")
     with pytest.raises(gpuos.CompileError, match="cell 2:1: error"):
         session.run("A (a);")
+
+
+FRIEND = (
+    "class P { int x = 1; friend int get(const P&); };\n"
+    "int get(const P& p) { return p.x; }"
+)
+SUM = "template <class T, class... A> T sum(T a, A... b) { return a + sum(b...); }"
+MODES = "int f() { return K; } template <class T> T g() { return K; }"
+
+# Cells, some with what a value is after them.
+AGAIN = {
+    "friend": [
+        (FRIEND, "get(P())", 1),
+        (FRIEND, "get(P())", 1),
+        (FRIEND.replace("p.x;", "p.x + 4;"), "get(P())", 5),
+        (
+            "class P { int y = 0, x = 7; friend int get(const P&); };",
+            "get(P())",
+            11,
+        ),
+    ],
+    "overload": [
+        ("int f(double) { return 1; }", "f(1)", 1),
+        ("int f(int x) { return f(x + 0.5) + 10; }", "f(1)", 11),
+        ("int f(double) { return 2; }", "f(1)", 12),
+    ],
+    "template": [
+        ("template <class T> T sum(T a) { return a; }", "sum(3)", 3),
+        (SUM, "sum(1, 2, 3)", 6),
+        (
+            "template <class T> T sum(T a) { return a * 10; }",
+            "sum(1, 2, 3)",
+            33,
+        ),
+    ],
+    "macro": [
+        (f"#define K 1\n{MODES}", "f() * 10 + g<int>()", 11),
+        ("#undef K\n#define K 2\n", "f() * 10 + g<int>()", 11),
+        (MODES, "f() * 10 + g<int>()", 22),
+    ],
+    "typedef": [
+        ("typedef struct { int x; } T;", "sizeof(T)", 4),
+        ("struct T { char x; };", "sizeof(T)", 1),
+        ("typedef struct S { short x; } T, *U;", "sizeof(T) + sizeof(*U())", 4),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_new_definition_is_what_others_use(host, name):
+    session = make_session(host)
+    for cell, value, wanted in AGAIN[name]:
+        session.run(cell)
+        session.run(f"int got = {value};")
+        assert session["got"] == wanted, cell
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["static union { int a; };"], "cell 1:1:8: expected a name for"),
+        (
+            ["int a;\n#include <no_such.h>\nint b;"],
+            "cell 1:2: error: no_such.h",
+        ),
+        (
+            [*FRIEND.split("\n"), "int get(const P&) { return 2; }"],
+            "of get alone",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_place(host, cells, message):
+    session = make_session(host)
+    for cell in cells[:-1]:
+        session.run(cell)
+    with pytest.raises(gpuos.CompileError, match=re.escape(message)):
+        session.run(cells[-1])
 
 
 def test_headers_of_the_user_are_parts_of_a_cell(host, tmp_path):
