@@ -408,6 +408,11 @@ class Classifier {
     Item item = function(ItemKind::HostFunction);
     if (!item.is_member)
       item.header = item.text.substr(0, offset_of(shape_.body)) + ";";
+    // The compiler lets main() alone end without a return, and a session's
+    // main() is another function to it.
+    const bool returns_int = item.header.find("int") != item.header.npos;
+    if (item.name == "main" && returns_int && scopes_.empty())
+      item.text.insert(item.text.rfind('}'), " return 0; ");
     return item;
   }
 

@@ -224,6 +224,12 @@ READINGS = [
         "BEGIN31\nint x = 5;\nEND31\nint y31 = n31::x + 1;",
         ("y31 + n31::x", 11),
     ),
+    # Only main() may end without a return.
+    (
+        "int n32 = 0; int main() { ++n32; }",
+        "main(); int r32 = main();",
+        ("n32 * 10 + r32", 20),
+    ),
 ]
 HEADERS = """
 #include <climits>
