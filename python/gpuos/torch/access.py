@@ -90,8 +90,8 @@ class Guards:
         frames = sys.modules.get("torch._dynamo.eval_frame")
         if self._guards_frames or not hasattr(frames, "_callback_from_stance"):
             return
-        self._guards_frames = True
         self._guard(frames, "_callback_from_stance", self._flush)
+        self._guards_frames = True
 
     def remove(self) -> None:
         """Put back what was there."""
@@ -143,7 +143,6 @@ class Guards:
         guarded = around(original)
         guarded.__code__ = guarded.__code__.replace(co_filename=PASSED_OVER)
         functools.update_wrapper(guarded, original)
-        setattr(owner, name, guarded)
 
         def undo() -> None:
             if getattr(owner, name) is not guarded:
@@ -154,3 +153,4 @@ class Guards:
                 delattr(owner, name)
 
         self._undo.append(undo)
+        setattr(owner, name, guarded)
