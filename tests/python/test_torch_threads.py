@@ -382,3 +382,20 @@ def test_an_interrupt_at_any_moment_leaves_a_block_or_none(prepare):
     assert x.tolist() == [2.0] * 4
     assert not scheduling._blocks
     assert not scheduling._waiting
+
+
+def test_an_interrupt_of_a_backward_pass_goes_on_deferring():
+    w = torch.ones(4, requires_grad=True)
+    with gt.scheduler(auto_flush_ms=NEVER_MS):
+        for number in itertools.count(1):
+            interrupt = Interrupt(number)
+            sys.settrace(interrupt)
+            with contextlib.suppress(KeyboardInterrupt):
+                w.sum().backward()
+            sys.settrace(None)
+            with torch.no_grad():
+                before = gt.stats()["intercepted"]
+                assert (torch.ones(4) + 1).tolist() == [2.0] * 4
+                assert gt.stats()["intercepted"] > before
+            if interrupt.left > 0:
+                break

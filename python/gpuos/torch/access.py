@@ -127,11 +127,7 @@ class Guards:
 
     def _paused(self, original: Any) -> Any:
         def guarded(*arguments: Any, **named: Any) -> Any:
-            state = self._bridge.pause()
-            try:
-                return original(*arguments, **named)
-            finally:
-                self._bridge.resume(state)
+            return self._bridge.without(original, arguments, named)
 
         return guarded
 

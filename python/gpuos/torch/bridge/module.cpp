@@ -316,20 +316,23 @@ PyObject* weigh(PyObject*, PyObject* weighs) {
   weigh_costs(PyObject_IsTrue(weighs) == 1);
   Py_RETURN_NONE;
 }
-// pause(): flushes, and PyTorch does everything in this thread until
-// resume(state).
-PyObject* pause(PyObject*, PyObject*) {
+// without(function, arguments, names): flushes, and PyTorch does everything in
+// this thread until the function returns.
+PyObject* without(PyObject*, PyObject* call) {
   HANDLE_TH_ERRORS
+  PyObject* function = nullptr;
+  PyObject* arguments = nullptr;
+  PyObject* names = nullptr;
+  if (PyArg_ParseTuple(call, "OO!O!", &function, &PyTuple_Type, &arguments,
+                       &PyDict_Type, &names) == 0)
+    return nullptr;
   if (!pending.is_empty()) pending.flush();
   const bool was_on = c10::impl::tls_is_dispatch_key_included(kModeKey);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
-  return PyBool_FromLong(was_on);
+  PyObject* result = PyObject_Call(function, arguments, names);
+  if (was_on) c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+  return result;
   END_HANDLE_TH_ERRORS
-}
-PyObject* resume(PyObject*, PyObject* state) {
-  if (PyObject_IsTrue(state) == 1)
-    c10::impl::tls_set_dispatch_key_included(kModeKey, true);
-  Py_RETURN_NONE;
 }
 PyObject* flush(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
@@ -426,8 +429,7 @@ PyMethodDef methods_of_module[] = {
     {"within", &within, METH_VARARGS, nullptr},
     {"weigh_costs", &weigh, METH_O, nullptr},
     {"watch_anew", &forget, METH_NOARGS, nullptr},
-    {"pause", &pause, METH_NOARGS, nullptr},
-    {"resume", &resume, METH_O, nullptr},
+    {"without", &without, METH_VARARGS, nullptr},
     {"flush", &flush, METH_NOARGS, nullptr},
     {"synchronize", &synchronize, METH_NOARGS, nullptr},
     {"pending", &pending_count, METH_NOARGS, nullptr},
