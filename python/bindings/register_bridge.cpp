@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <optional>
 
 #include "arguments.h"
 #include "gpuos/bridge.h"
@@ -46,6 +47,34 @@ void watch_arrays(const py::capsule& capsule) {
   if (array_watch == nullptr) throw py::error_already_set();
 }
 
+// ---- a scheduler's block: Ctrl-C raises between calls of Python's code only
+
+py::object enter(const py::object& scheduler) {
+  const py::object enter_now = scheduler.attr("_entering")();
+  enter_now();
+  return scheduler;
+}
+
+void leave(const py::object& scheduler, const py::object&,
+           const py::object& error, const py::object&) {
+  std::optional<py::error_already_set> raised;
+  py::object leave_now;
+  py::object left = py::none();
+  try {
+    leave_now = scheduler.attr("_leaving")();
+  } catch (py::error_already_set& interrupt) {
+    raised.emplace(interrupt);
+    leave_now = scheduler.attr("_leaving")();
+  }
+  try {
+    left = leave_now();
+  } catch (py::error_already_set& failure) {
+    raised.emplace(failure);
+  }
+  scheduler.attr("_left")(left, error);
+  if (raised) throw py::error_already_set(*raised);
+}
+
 }  // namespace
 
 void register_bridge(py::module_& module) {
@@ -72,6 +101,10 @@ void register_bridge(py::module_& module) {
       },
       py::arg("runtime").none(false),
       "Whether a captured CUDA graph runs tasks of it.");
+  module.attr("_enter") =
+      py::cpp_function(&enter, py::name("__enter__"), py::is_method(module));
+  module.attr("_leave") =
+      py::cpp_function(&leave, py::name("__exit__"), py::is_method(module));
   module.def("_watch_arrays", &watch_arrays, py::arg("watch"),
              "Have a gpuos::ArrayWatch, from a capsule \"gpuos.array_watch\", "
              "told of tasks on foreign arrays, until the process ends.");

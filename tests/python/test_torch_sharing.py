@@ -83,6 +83,20 @@ def of_file(folder):
     return tensor, np.memmap(path, np.float32, "r+")
 
 
+def loaded(folder, flags):
+    """Return a tensor that is a slice of a map, of a new file."""
+    path = folder / "saved"
+    path.unlink(missing_ok=True)
+    torch.save(torch.from_numpy(array()), path)
+    with torch.serialization.set_default_mmap_options(flags):
+        return torch.load(path, mmap=True), torch.load(path, mmap=True)
+
+
+def of_load(folder):
+    tensor, other = loaded(folder, mmap.MAP_SHARED)
+    return tensor, other.numpy()
+
+
 # The tensor, and the array that lies in its memory.
 WAYS = {
     "from_numpy": of_array(torch.from_numpy),
@@ -96,6 +110,7 @@ WAYS = {
     "memoryview": of_buffer(lambda _: memoryview(bytearray(array().tobytes()))),
     "memmap": of_map,
     "from_file": of_file,
+    "load": of_load,
     "numpy": of_tensor(torch.Tensor.numpy),
     "__array__": of_tensor(np.asarray),
     "view.numpy": of_tensor(lambda x: x[1:].numpy()),
@@ -171,9 +186,10 @@ def is_deferred(tensor):
         lambda _: torch.as_tensor(array()[2:]),
         lambda _: torch.frombuffer(bytearray(BYTES), dtype=torch.float32),
         lambda folder: torch.from_file(file_of(folder), size=ELEMS),
+        lambda folder: loaded(folder, mmap.MAP_PRIVATE)[0],
         lambda _: torch.ones(ELEMS).share_memory_(),
     ],
-    ids=["array", "slice", "bytearray", "private map", "share_memory_"],
+    ids=["array", "slice", "bytearray", "private map", "load", "share_memory_"],
 )
 def test_what_nobody_else_has_is_deferred(device, tmp_path, make):  # noqa: ARG001
     assert is_deferred(make(tmp_path)) == (1, 1)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import dis
+import functools
 import gc
+import itertools
 import os
 import queue
+import sys
 import threading
 
 import pytest
@@ -300,3 +305,97 @@ def test_data_loader_whose_workers_are_processes():
         )
         total = sum((batch + 1).sum() for [batch] in loader)
     assert total.item() == 2 * sum(range(64)) + 64
+
+
+@functools.cache
+def moments(code):
+    """Return the offsets ahead of which a signal's handler may run."""
+    found = list(dis.get_instructions(code))
+    ops = ("CALL", "RESUME", "JUMP_BACKWARD")
+    return {
+        after.offset
+        for one, after in itertools.pairwise(found)
+        if one.opname.startswith(ops)
+    }
+
+
+class Interrupt:
+    """Raises at one of the moments of Python's code of gpuos."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, _):
+        if "gpuos" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and frame.f_lasti in moments(frame.f_code):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def eager(patch):
+    for name in ("bridge_of_scheduler", "bridge_if_loaded"):
+        patch.setattr(scheduling, name, lambda **_: None)
+
+
+def is_lock_free():
+    is_free = scheduling._lock.acquire(timeout=WAIT_S)
+    if is_free:
+        scheduling._lock.release()
+    return is_free
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [lambda _: None, lambda _: scheduling.retire(), eager],
+    ids=["again", "first", "eager"],
+)
+def test_an_interrupt_at_any_moment_leaves_a_block_or_none(prepare):
+    made = []
+
+    def work():
+        with gt.scheduler(auto_flush_ms=NEVER_MS):
+            made.append(torch.ones(4) + 1)
+
+    gt.flush()
+    for number in itertools.count(1):
+        interrupt = Interrupt(number)
+        with pytest.MonkeyPatch.context() as patch:
+            prepare(patch)
+            sys.settrace(interrupt)
+            with contextlib.suppress(KeyboardInterrupt):
+                work()
+            sys.settrace(None)
+            assert gt.pending() == 0
+            assert not scheduling._thread.blocks + scheduling._thread.eager
+            assert not (torch.ones(4) + 1).requires_grad
+            assert gt.pending() == 0
+        assert in_thread(is_lock_free)
+        if interrupt.left > 0:
+            break
+    assert {*map(str, made)} == {str(torch.full((4,), 2.0))}
+    with scheduler():
+        x = torch.ones(4) + 1
+    assert x.tolist() == [2.0] * 4
+    assert not scheduling._blocks
+    assert not scheduling._waiting
+
+
+def test_an_interrupt_of_a_backward_pass_goes_on_deferring():
+    w = torch.ones(4, requires_grad=True)
+    with gt.scheduler(auto_flush_ms=NEVER_MS):
+        for number in itertools.count(1):
+            interrupt = Interrupt(number)
+            sys.settrace(interrupt)
+            with contextlib.suppress(KeyboardInterrupt):
+                w.sum().backward()
+            sys.settrace(None)
+            with torch.no_grad():
+                before = gt.stats()["intercepted"]
+                assert (torch.ones(4) + 1).tolist() == [2.0] * 4
+                assert gt.stats()["intercepted"] > before
+            if interrupt.left > 0:
+                break

@@ -93,8 +93,8 @@ class Guards:
         frames = sys.modules.get("torch._dynamo.eval_frame")
         if self._guards_frames or not hasattr(frames, "_callback_from_stance"):
             return
-        self._guards_frames = True
         self._guard(frames, "_callback_from_stance", self._flush)
+        self._guards_frames = True
 
     def remove(self) -> None:
         """Put back what was there."""
@@ -140,11 +140,7 @@ class Guards:
 
     def _paused(self, original: Any) -> Any:
         def guarded(*arguments: Any, **named: Any) -> Any:
-            state = self._bridge.pause()
-            try:
-                return original(*arguments, **named)
-            finally:
-                self._bridge.resume(state)
+            return self._bridge.without(original, arguments, named)
 
         return guarded
 
@@ -156,7 +152,6 @@ class Guards:
         guarded = around(original)
         guarded.__code__ = guarded.__code__.replace(co_filename=PASSED_OVER)
         functools.update_wrapper(guarded, original)
-        setattr(owner, name, guarded)
 
         def undo() -> None:
             if getattr(owner, name) is not guarded:
@@ -167,3 +162,4 @@ class Guards:
                 delattr(owner, name)
 
         self._undo.append(undo)
+        setattr(owner, name, guarded)

@@ -59,12 +59,7 @@ class Expression:
         if is_off():
             self._compute(values, out)
             return
-        module = bridge()
-        module.enter()
-        try:
-            self._compute(values, out)
-        finally:
-            module.leave(False)
+        bridge().within(self._compute, values, out)
 
     def _compute(
         self, values: dict[str, torch.Tensor | float], out: torch.Tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import threading
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import gpuos
-from gpuos import defaults
+from gpuos import _core, defaults
 from gpuos.torch import access
 from gpuos.torch.readiness import (
     bridge,
@@ -23,6 +24,7 @@ from gpuos.torch.readiness import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType, TracebackType
 
 MAX_CAPACITY = 1 << 20
@@ -80,45 +82,81 @@ class Scheduler:
     auto_flush_ms: float
     deterministic: bool | None
 
-    def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Scheduler: ...  # noqa: PYI034 (Self is newer)
+
+        def __exit__(
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            trace: TracebackType | None,
+        ) -> None: ...
+
+    else:
+        # They call what follows. Ctrl-C raises in Python's code alone: never
+        # amid the function of C that enters or leaves.
+        __enter__ = _core._enter
+        __exit__ = _core._leave
+
+    def _entering(self) -> Callable[[], object]:
+        """Prepare, and return the function of C that enters."""
+        global _eager  # noqa: PLW0603
         is_fixed = _is_fixed(self.deterministic)
         module = bridge_of_scheduler(must_wait=is_fixed)
-        if module is None:
-            _enter_eager(self)
-        else:
+        if module is not None:
             join()
-            self._begin(module, is_fixed)
-        return self
+            return self._deferring(module, is_fixed)
+        block = _EagerBlock(self)
+        with _lock:
+            _eager += 1
+            _waiting.add(block)
+        take_over()  # the bridge may have come meanwhile
+        watch(lambda: bool(_waiting))
+        return functools.partial(_thread.eager.append, block)
 
-    def _begin(self, module: ModuleType, is_fixed: bool) -> None:
+    def _deferring(
+        self, module: ModuleType, is_fixed: bool
+    ) -> Callable[[], object]:
         set_threads(self.threads_per_block)
         if is_fixed:
             defaults.make_deterministic()
-        _install(self.auto_flush_ms)
-        try:
-            module.enter(self.capacity, self.size_threshold, is_fixed)
-        except BaseException:
-            _uninstall()
-            raise
+        block = _Block(self.auto_flush_ms)
+        with _lock:
+            _put_front(module)
+            _blocks.add(block)
+            _set_timer()
+        return functools.partial(
+            module.enter,
+            self.capacity,
+            self.size_threshold,
+            is_fixed,
+            _thread.blocks,
+            block,
+        )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+    def _leaving(self) -> Callable[[], object]:
+        """Return the function of C that leaves, and returns what it left."""
+        module = bridge_if_loaded()
+        if module is not None and _thread.blocks:
+            return functools.partial(module.leave, _thread.blocks)
+        return _thread.eager.pop if _thread.eager else type(None)
+
+    def _left(
+        self, block: _Block | _EagerBlock | None, error: BaseException | None
     ) -> None:
-        if _thread.eager and not _thread.blocks:
-            _leave_eager()
+        """Tidy up; what an interrupt leaves undone the next one does."""
+        if isinstance(block, _EagerBlock):
+            with _lock:
+                _waiting.discard(block)
+            take_over()
             if error is None:
                 tell(stacklevel=3)  # that there will be no bridge
             return
-        module = bridge_if_loaded()
-        if module is None:
-            return
-        try:
-            module.leave(True)
-        finally:
-            _uninstall()
+        with _lock:
+            if block is not None:
+                _blocks.discard(block)
+            _set_timer()
 
     def flush(self, sync: bool = False) -> None:
         """As `gpuos.torch.flush()`."""
@@ -281,23 +319,6 @@ def count_of_eager() -> int:
     return _eager
 
 
-def _enter_eager(scheduler: Scheduler) -> None:
-    global _eager  # noqa: PLW0603
-    block = _EagerBlock(scheduler)
-    _thread.eager.append(block)
-    with _lock:
-        _eager += 1
-        _waiting.add(block)
-    take_over()  # the bridge may have come meanwhile
-    watch(lambda: bool(_waiting))
-
-
-def _leave_eager() -> None:
-    with _lock:
-        _waiting.discard(_thread.eager.pop())
-    take_over()
-
-
 def take_over() -> None:
     """Have eager blocks defer, if the bridge is there.
 
@@ -321,10 +342,15 @@ def join() -> None:
         # It must not depend on when the bridge came: eager to the end.
         _waiting.difference_update(blocks)
     else:
+        module = bridge()
+        entering = [
+            block.scheduler._deferring(module, is_fixed=False)
+            for block in blocks
+        ]
         _thread.eager = []
         _waiting.difference_update(blocks)
-        for block in blocks:
-            block.scheduler._begin(bridge(), is_fixed=False)
+        for enter in entering:
+            enter()
     take_over()
 
 
@@ -352,25 +378,14 @@ def _put_front(module: ModuleType) -> None:
     global _guards  # noqa: PLW0603 (one process, one torch.Tensor)
     if _guards is None:
         module.install_front(torch.nn.Parameter)
-        _guards = access.Guards(module)
-        _guards.install()
+        guards = access.Guards(module)
+        try:
+            guards.install()
+        except BaseException:
+            guards.remove()
+            raise
+        _guards = guards
     _guards.guard_compiled_code()
-
-
-def _install(auto_flush_ms: float) -> None:
-    module = bridge()
-    with _lock:
-        _put_front(module)
-        _thread.blocks.append(_Block(auto_flush_ms))
-        _blocks.add(_thread.blocks[-1])
-        _set_timer()
-
-
-def _uninstall() -> None:
-    with _lock:
-        if _thread.blocks:
-            _blocks.discard(_thread.blocks.pop())
-        _set_timer()
 
 
 def _forget_parent() -> None:
@@ -391,11 +406,11 @@ def _set_timer() -> None:
     shortest = min((block.interval_ms for block in _blocks), default=0.0)
     if shortest == _timer_ms:
         return
-    _timer_ms = shortest
     if _blocks:
         bridge().start_timer(shortest / 1e3)
     else:
         bridge().pause_timer()
+    _timer_ms = shortest
 
 
 def shut_down(module: ModuleType) -> None:

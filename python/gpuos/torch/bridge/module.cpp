@@ -3,6 +3,7 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Storage.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/object_ptr.h>
 
 #include <chrono>
 #include <string>
@@ -236,31 +237,20 @@ struct AllEntered : std::vector<Entered> {
 };
 thread_local AllEntered entered;
 
-// enter([capacity, size_threshold, is_fixed]): without them with the options
-// that the thread has. is_fixed: whether nothing but the operators decides what
-// is deferred.
-PyObject* enter(PyObject*, PyObject* arguments) {
-  HANDLE_TH_ERRORS
-  auto most = static_cast<Py_ssize_t>(options.capacity);
-  long long threshold = options.size_threshold;
-  int is_fixed = 0;
-  if (PyArg_ParseTuple(arguments, "|nLp", &most, &threshold, &is_fixed) == 0)
-    return nullptr;
-  entered.push_back({options, is_fixed != 0});
-  options = {static_cast<std::size_t>(most), threshold};
+/// `is_fixed`: whether nothing but the operators decides what is deferred.
+void go_in(const Options& inside, bool is_fixed) {
+  entered.push_back({options, is_fixed});
+  options = inside;
   if (scheduler_depth++ == 0) {
     ++scheduler_threads;
     if (begin_watching())
       c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   }
-  if (is_fixed != 0) begin_fixed();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
+  if (is_fixed) begin_fixed();
 }
-// leave(flushes)
-PyObject* leave(PyObject*, PyObject* flushes) {
-  HANDLE_TH_ERRORS
-  if (entered.empty()) Py_RETURN_NONE;  // a fork has left it
+/// False: a fork has left it.
+bool go_out() {
+  if (entered.empty()) return false;
   const Entered left = entered.back();
   entered.pop_back();
   options = left.outside;
@@ -270,11 +260,52 @@ PyObject* leave(PyObject*, PyObject* flushes) {
     note_use();
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   }
-  if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
+  return true;
+}
+
+// enter(capacity, size_threshold, is_fixed, list, block): and appends the block
+// to the list, both or none.
+PyObject* enter(PyObject*, PyObject* arguments) {
+  HANDLE_TH_ERRORS
+  Py_ssize_t most = 0;
+  long long threshold = 0;
+  int is_fixed = 0;
+  PyObject* list = nullptr;
+  PyObject* block = nullptr;
+  if (PyArg_ParseTuple(arguments, "nLpO!O", &most, &threshold, &is_fixed,
+                       &PyList_Type, &list, &block) == 0 ||
+      PyList_Append(list, block) != 0)
+    return nullptr;
+  go_in({static_cast<std::size_t>(most), threshold}, is_fixed != 0);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+// leave(list): flushes, if it was the outermost, and returns the last of the
+// list, which is not in it any more.
+PyObject* leave(PyObject*, PyObject* list) {
+  HANDLE_TH_ERRORS
+  const Py_ssize_t last = PyList_Size(list) - 1;
+  if (last < 0) return nullptr;
+  THPObjectPtr block(Py_NewRef(PyList_GET_ITEM(list, last)));
+  if (PyList_SetSlice(list, last, last + 1, nullptr) != 0) return nullptr;
+  if (go_out() && scheduler_depth == 0) {
     pending.flush();
     trim_slabs(kKeptBytes);
   }
-  Py_RETURN_NONE;
+  return block.release();
+  END_HANDLE_TH_ERRORS
+}
+// within(function, *arguments): calls it inside of a scheduler with the options
+// that the thread has, and flushes nothing.
+PyObject* within(PyObject*, PyObject* arguments) {
+  HANDLE_TH_ERRORS
+  THPObjectPtr others(PyTuple_GetSlice(arguments, 1, PyTuple_Size(arguments)));
+  if (!others) return nullptr;
+  go_in(options, false);
+  PyObject* result =
+      PyObject_CallObject(PyTuple_GET_ITEM(arguments, 0), others);
+  go_out();
+  return result;
   END_HANDLE_TH_ERRORS
 }
 // watch_anew(): what the thread did before says nothing of what comes.
@@ -289,20 +320,23 @@ PyObject* weigh(PyObject*, PyObject* weighs) {
   weigh_costs(PyObject_IsTrue(weighs) == 1);
   Py_RETURN_NONE;
 }
-// pause(): flushes, and PyTorch does everything in this thread until
-// resume(state).
-PyObject* pause(PyObject*, PyObject*) {
+// without(function, arguments, names): flushes, and PyTorch does everything in
+// this thread until the function returns.
+PyObject* without(PyObject*, PyObject* call) {
   HANDLE_TH_ERRORS
+  PyObject* function = nullptr;
+  PyObject* arguments = nullptr;
+  PyObject* names = nullptr;
+  if (PyArg_ParseTuple(call, "OO!O!", &function, &PyTuple_Type, &arguments,
+                       &PyDict_Type, &names) == 0)
+    return nullptr;
   if (!pending.is_empty()) pending.flush();
   const bool was_on = c10::impl::tls_is_dispatch_key_included(kModeKey);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
-  return PyBool_FromLong(was_on);
+  PyObject* result = PyObject_Call(function, arguments, names);
+  if (was_on) c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+  return result;
   END_HANDLE_TH_ERRORS
-}
-PyObject* resume(PyObject*, PyObject* state) {
-  if (PyObject_IsTrue(state) == 1)
-    c10::impl::tls_set_dispatch_key_included(kModeKey, true);
-  Py_RETURN_NONE;
 }
 PyObject* flush(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
@@ -411,10 +445,10 @@ PyMethodDef methods_of_module[] = {
     {"stop_timer", &stop, METH_NOARGS, nullptr},
     {"enter", &enter, METH_VARARGS, nullptr},
     {"leave", &leave, METH_O, nullptr},
+    {"within", &within, METH_VARARGS, nullptr},
     {"weigh_costs", &weigh, METH_O, nullptr},
     {"watch_anew", &forget, METH_NOARGS, nullptr},
-    {"pause", &pause, METH_NOARGS, nullptr},
-    {"resume", &resume, METH_O, nullptr},
+    {"without", &without, METH_VARARGS, nullptr},
     {"flush", &flush, METH_NOARGS, nullptr},
     {"flush_before_read", &flush_before<false>, METH_O, nullptr},
     {"flush_before_use", &flush_before<true>, METH_O, nullptr},

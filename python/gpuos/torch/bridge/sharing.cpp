@@ -4,6 +4,7 @@
 #include <ATen/dlpack.h>
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Storage.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
@@ -42,6 +43,9 @@ std::size_t most_lent = 64;                         // under lending_mutex
 std::atomic<std::uint32_t> lent_arrays{0};          // capsules too
 // The deleter of blocks of PyTorch's allocator.
 c10::DeleterFnPtr cpu_deleter = nullptr;
+// That of a slice of a storage, of which torch.load(mmap=True) makes tensors:
+// its context is the whole. Null: this PyTorch makes them in another way.
+c10::DeleterFnPtr slice_deleter = nullptr;
 
 /// `is_known`: nobody took one before that was not seen.
 void lend(StorageImpl* storage, bool is_known) {
@@ -303,6 +307,22 @@ void learn_deleter(std::size_t i, PyObject* tensor, PyObject* buffer) {
   PyErr_Clear();  // there may be no NumPy
 }
 
+void learn_slices(PyObject* torch) {
+  PyObject* whole = PyObject_CallMethod(torch, "UntypedStorage", "i", 2);
+  PyObject* slice =
+      whole == nullptr ? nullptr : PySequence_GetSlice(whole, 0, 1);
+  PyErr_Clear();
+  if (slice != nullptr && THPStorage_Check(slice)) {
+    const c10::DataPtr& data = THPStorage_Unpack(slice)
+                                   .unsafeGetStorageImpl()
+                                   ->_mutable_data_ptr_no_checks();
+    if (data.get_context() == THPStorage_Unpack(whole).unsafeGetStorageImpl())
+      slice_deleter = data.get_deleter();
+  }
+  Py_XDECREF(slice);
+  Py_XDECREF(whole);
+}
+
 void learn_arrays(PyObject* torch) {
   PyObject* tensor = PyObject_CallMethod(torch, "ones", "i", 2);
   PyObject* whole =
@@ -337,6 +357,9 @@ bool is_shared_at_closer_look(StorageImpl& storage) {
     return true;
   if (is_block || !data.device().is_cpu()) return false;
   if (deleter == &c10::detail::deleteNothing) return true;
+  if (deleter == slice_deleter)
+    return is_shared_at_closer_look(
+        *static_cast<StorageImpl*>(data.get_context()));
   if (deleter == function_deleter)
     return others_have(
         owner_of(static_cast<FunctionContext*>(data.get_context())->deleter_));
@@ -357,6 +380,7 @@ void watch_sharing() {
   PyObject* torch = PyImport_ImportModule("torch");
   PyObject* module = PyImport_ImportModule("torch._C");
   if (torch == nullptr || module == nullptr) throw python_error();
+  learn_slices(torch);
   learn_arrays(torch);
   PyObject* bytes = PyByteArray_FromStringAndSize("x", 1);
   PyObject* arguments = Py_BuildValue("(O)", bytes);
