@@ -52,12 +52,27 @@ std::string_view without_indent(std::string_view line) {
   return line.substr(std::min(kIndent, line.size()));
 }
 
+// A kernel whose first parameter has an unknown type is a variable to NVRTC,
+// which says so first. Returns the line about that type.
+std::size_t cause_of(const std::vector<std::string_view>& lines,
+                     std::size_t error) {
+  if (lines[error].find("does not apply here") == lines[error].npos)
+    return error;
+  const int line = place_in(lines[error]).line;
+  for (std::size_t i = error + 1; i < lines.size(); ++i) {
+    if (lines[i].ends_with("is undefined") && place_in(lines[i]).line == line)
+      return i;
+  }
+  return error;
+}
+
 }  // namespace
 
 FirstError first_error(const std::string& log) {
   const std::vector<std::string_view> lines = lines_of(log);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!tells_of_error(lines[i])) continue;
+    i = cause_of(lines, i);
     FirstError error{std::string(lines[i]), place_in(lines[i])};
     SourcePlace& place = error.place;
     if (place.line == 0) return error;

@@ -117,10 +117,15 @@ void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
   } catch (const CompileError& own) {
     const bool is_same = own.place().file == first.place().file &&
                          own.place().line == first.place().line;
+    const auto says = [](const CompileError& one, std::string_view words) {
+      return std::string_view(one.what()).find(words) != words.npos;
+    };
+    // A name that is missing is that of the missing header.
+    const bool lacks_header =
+        says(first, "open source file") && says(own, "is undefined");
     const bool is_about_sides =  // and not about the line
-        std::string_view(first.what()).find("execution space") !=
-        std::string_view::npos;
-    if (uses_library || !is_same || is_about_sides) throw;
+        says(first, "execution space");
+    if (!lacks_header && (uses_library || !is_same || is_about_sides)) throw;
     std::rethrow_exception(error);
   } catch (const BackendUnavailable&) {
     if (uses_library) throw;

@@ -466,6 +466,10 @@ def test_a_new_definition_is_what_others_use(host, name):
             "cell 1:2: error: no_such.h",
         ),
         (
+            ["#include <no_such.h>\n__global__ void k(foo_t* s) {}"],
+            "cell 1:1: ",
+        ),
+        (
             [*FRIEND.split("\n"), "int get(const P&) { return 2; }"],
             "of get alone",
         ),

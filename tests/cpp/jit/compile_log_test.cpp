@@ -21,6 +21,19 @@ TEST(CompileLog, FirstErrorHasAPlaceAndAnExcerpt) {
   EXPECT_EQ(error.place.excerpt, "\t  x[0] = foo;\n\t         ^");
 }
 
+TEST(CompileLog, TypeThatIsUnknownGoesBeforeWhatFollowsFromIt) {
+  const FirstError error = first_error(
+      "k.cu(2): error: attribute \"__global__\" does not apply here\n"
+      "  __global__ void k(foo_t* s) {}\n"
+      "  ^\n\n"
+      "k.cu(2): error: incomplete type \"void\" is not allowed\n"
+      "k.cu(2): error: identifier \"foo_t\" is undefined\n"
+      "  __global__ void k(foo_t* s) {}\n"
+      "                    ^\n");
+  EXPECT_EQ(error.line, "k.cu:2: error: identifier \"foo_t\" is undefined");
+  EXPECT_EQ(error.place.column, 19);
+}
+
 TEST(CompileLog, ErrorWithoutAPlaceIsTheLine) {
   const FirstError error =
       first_error("\nptxas fatal   : Unresolved extern function '_Z1gi'\n");
