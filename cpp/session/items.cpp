@@ -205,7 +205,7 @@ class Splitter {
       type = concat(is_one_name ? "" : "gpuos_type_of_", tokens_[name].text);
       cell.text.insert(begin + word.text.size(), " " + type);
     }
-    cell.text += ";";
+    cell.text += ';';
     // "typedef struct P { int x; } P, *Q;": P is there.
     std::size_t first = behind;
     if (is_typedef && tokens_.is(first, type) && !tokens_.is(first + 1, "["))

@@ -164,3 +164,28 @@ def test_a_scheduler_that_cannot_be_entered_is_not_in_use(device):
     gt.shutdown()
     with scheduler():
         assert is_taken(ELEMS, device)
+
+
+def test_a_scheduler_decorates_functions(device):
+    @gt.scheduler(auto_flush_ms=60_000)
+    def step(x, *, factor=1):
+        y = x * factor + 1
+        return y, gt.pending()
+
+    x = torch.ones(4, device=device)
+    before = gt.stats()["intercepted"]
+    y, pending = step(x, factor=3)
+    assert gt.stats()["intercepted"] > before
+    assert (pending > 0, gt.pending()) == (True, 0)
+    assert y.tolist() == [4.0] * 4
+    assert step.__name__ == "step"
+
+    def items():
+        yield 1
+
+    async def later():
+        pass
+
+    for function in (items, later):
+        with pytest.raises(gpuos.InvalidArgument, match="write `with` inside"):
+            gt.scheduler()(function)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import os
 import threading
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 
@@ -26,6 +27,9 @@ from gpuos.torch.readiness import (
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType, TracebackType
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MAX_CAPACITY = 1 << 20
 # Autocast is switched by keys of its own, and leaves ours as it is.
@@ -70,7 +74,7 @@ _thread = _Thread()
 
 @dataclass(frozen=True)
 class Scheduler:
-    """What `scheduler()` returns; enter it in the thread whose work it takes.
+    """The result of `scheduler()`. Enter it in the thread whose work it takes.
 
     It may be entered again, also by several threads; each takes what its own
     thread does. Inside of another one its options hold until it is left.
@@ -157,6 +161,32 @@ class Scheduler:
             if block is not None:
                 _blocks.discard(block)
             _set_timer()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Return a function whose calls are each a block of this scheduler.
+
+        Raises
+        ------
+        gpuos.InvalidArgument
+            For a generator or a coroutine, whose call ends before it runs.
+        """
+        if (
+            inspect.isgeneratorfunction(function)
+            or inspect.iscoroutinefunction(function)
+            or inspect.isasyncgenfunction(function)
+        ):
+            text = (
+                "scheduler: expected a function that runs in its call, got a "
+                "generator or a coroutine; write `with` inside of it"
+            )
+            raise gpuos.InvalidArgument(text)
+
+        @functools.wraps(function)
+        def scheduled(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with self:
+                return function(*arguments, **keywords)
+
+        return scheduled
 
     def flush(self, sync: bool = False) -> None:
         """As `gpuos.torch.flush()`."""
