@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kPointer = "const ::gpuos_host::DevicePointer";
 
-// As host code spells it; empty for what it cannot have.
+// Returns the type in host code. It is empty for a type that host code cannot
+// have.
 std::string type_of(const KernelArg& value) {
   static const std::map<std::string, std::string> types{
       {"bool", "bool"},

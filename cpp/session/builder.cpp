@@ -15,7 +15,7 @@ constexpr std::string_view kStorage = "gpuos_storage_";
 // So that the linker puts its value in the file, where the address goes.
 constexpr std::string_view kPointerValue = "0x6770756f73ull";
 
-// As the Itanium ABI does it for the namespaces that the item stands in.
+// Makes the symbol as the Itanium ABI does for the namespaces of the item.
 std::string variable_symbol(const Item& item) {
   std::string path;
   for (const std::string& scope : item.scopes) {
@@ -167,7 +167,7 @@ Source make_check(std::span<const EntryPtr> entries, const std::string& cell,
     roots.insert(entry->mentions.begin(), entry->mentions.end());
   }
   Selection selection = header.select(roots, nullptr);
-  // Those that nobody can name.
+  // Adds the entries that no code can name.
   for (const EntryPtr& entry : entries) {
     if (std::ranges::find(selection.entries, entry) == selection.entries.end())
       selection.text += placed(entry->item.header, entry->item, entry->cell);

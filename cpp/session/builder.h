@@ -19,7 +19,7 @@ struct CompileJob {
   std::vector<EntryPtr> included;  // entries of the header that it sees
 };
 
-/// What `item` is compiled from, as the header is now.
+/// Returns the source of `item` with the current header.
 CompileJob make_job(const Item& item, const std::string& cell,
                     const Header& header);
 

@@ -1,6 +1,6 @@
-// What host code in the cells of a session sees beside its own: the names of
-// CUDA that a session has, and the way back to the session. The host compiler
-// reads it before every cell, the library itself for Calls.
+// The names that host code in the cells of a session has in addition to its
+// own: those of CUDA, and the way back to the session. The host compiler reads
+// this before every cell. The library reads it for Calls.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ struct dim3 {
 
 namespace gpuos_host {
 
-/// What stands between <<< and >>>.
+/// The parts between <<< and >>>.
 struct CellLaunch {
   dim3 grid;
   dim3 block;
@@ -75,7 +75,7 @@ struct CellLaunch {
 struct KernelName {
   const char* name;  // "m::k"
   const char* key;   // of the session's item; of a template null
-  // What a template is given: texts of name_of() and value_of().
+  // The arguments of a template: texts of name_of() and value_of().
   const char* const* arguments = nullptr;
   std::size_t argument_count = 0;
 };
@@ -265,7 +265,7 @@ template <typename T>
 T& at(unsigned long long address) {
   return *reinterpret_cast<T*>(address);
 }
-// Of the type of what the function gives; it is never called.
+// Returns the type of the function's result. It is never called.
 template <typename T>
 T& at(T& (*)(), unsigned long long address) {
   return *reinterpret_cast<T*>(address);

@@ -14,9 +14,8 @@ namespace gpuos::session {
 void refuse_clashes(const CellText& cell, std::span<const EntryPtr> added,
                     const Header& header, Compiler& compiler);
 
-/// As much for host code, where a class and a function of one name do not go
-/// together either: each stands in a namespace of its own.
-/// Throws: CompileError.
+/// Refuses a clash in host code. A class and a function of one name clash there
+/// too, because each has a namespace of its own. Throws: CompileError.
 void refuse_host_clash(const CellText& cell, const Item& item,
                        const Header& header);
 

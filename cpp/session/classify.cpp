@@ -22,7 +22,7 @@ class Classifier {
 
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
-    // Whoever wants an instance makes it.
+    // Code that needs an instance makes it.
     if (tokens_.is(shape_.begin, "extern") &&
         tokens_.is(shape_.begin + 1, "template"))
       return {};
@@ -503,7 +503,7 @@ class Classifier {
       return item;
     }
     const bool is_device = has_any({"__device__", "__global__"}, open);
-    // What it declares is text for later cells, as a template is.
+    // Its declarations are text for later cells, as a template is.
     if (has_any({"constexpr", "consteval"}, open) ||
         (is_device &&
          has_any({"inline", "__forceinline__", "__inline__"}, open))) {

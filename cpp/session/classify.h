@@ -8,9 +8,9 @@
 
 namespace gpuos::session {
 
-/// What one declaration is: one item, or one for each of its declarators.
-/// "T x(y);" declares a variable if `kind_of` says that y is no type.
-/// Throws: CompileError if a session cannot take it.
+/// Returns the items of a declaration: one, or one for each declarator. "T
+/// x(y);" declares a variable if `kind_of` says that y is no type. Throws:
+/// CompileError if a session cannot take it.
 std::vector<Item> classify(const TokenList& tokens, const Shape& shape,
                            const std::vector<std::string>& scopes,
                            const KindOf& kind_of);

@@ -30,10 +30,9 @@ class Linker {
   Linker(const Header& header, Definitions& definitions, Compiler& compiler)
       : header_(header), definitions_(definitions), compiler_(compiler) {}
 
-  /// What was compiled against something that has changed since is compiled
-  /// again.
-  /// Throws: CompileError naming a missing symbol and who wants it, or what no
-  /// longer compiles.
+  /// Compiles definitions again whose dependencies have changed. Throws:
+  /// CompileError that names a missing symbol and its user, or the definition
+  /// that no longer compiles.
   Closure close(std::span<const DefinitionPtr> roots);
   /// The image of one kernel; the same one until something in it changes.
   /// Throws: CompileError, BackendUnavailable without a linker.

@@ -13,8 +13,8 @@ namespace gpuos::session {
 std::string choice_text(const Conditional& conditional,
                         const std::string& cell);
 
-/// What the compiler's log says of that text; nothing if another error came
-/// first.
+/// Returns the part that the compiler's log names for that text. It is empty if
+/// another error came first.
 std::optional<std::size_t> chosen_in(const std::string& log);
 
 }  // namespace gpuos::session

@@ -21,8 +21,8 @@ struct Definition {
   std::vector<std::string> undefined{};  // symbols that it wants
   std::vector<Dependency> dependencies{};
 
-  // Of a variable: `object` holds its storage under another symbol, and this
-  // one a pointer of its name, which is linked with whoever mentions it.
+  // The pointer of a variable. `object` has its storage under another symbol.
+  // This one has the variable's name and is linked with its users.
   jit::Object pointer{};
   std::string storage_symbol{};
   std::size_t bytes = 0;

@@ -17,7 +17,7 @@ class Definitions {
   /// `item` is text for all who use it from now on: what was compiled of an
   /// earlier version goes.
   void erase(const Item& item, Journal& journal);
-  /// The same definition, compiled again.
+  /// Replaces a definition by itself, compiled again.
   void refresh(const DefinitionPtr& definition);
 
   /// Null if there is none.

@@ -17,7 +17,7 @@ struct FunctionName {
 };
 FunctionName function_name(const TokenList& tokens, const Shape& shape);
 
-/// What tells overloads apart: "(int,const float*)".
+/// Returns the parameters that differ between overloads: "(int,const float*)".
 std::string parameter_key(const TokenList& tokens, std::size_t open);
 
 /// The types of the parameters: {"int", "const float *"}.

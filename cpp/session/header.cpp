@@ -261,7 +261,7 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   return entry;
 }
 
-// What came before keeps the macro's text of then, as in a file.
+// Earlier declarations keep the macro's earlier text, as in a file.
 EntryPtr Header::put_macro(Item item, const std::string& cell,
                            Journal& journal) {
   const EntryPtr last = macros_[item.name];
@@ -303,7 +303,7 @@ Item Header::resolved(Item item) const {
   const std::string qualifier = qualifier_of(item.scopes);
   const std::string meant = namespace_meant(qualifier, item.opens);
   if (meant.empty()) {
-    // Of an #include, or to come. Those of std need not be true ones.
+    // The namespace is in an #include or comes later. One of std may not exist.
     if (qualifier.empty() && !item.opens.starts_with("std::"))
       item.header = concat("namespace ", item.opens, " {} ", item.text);
     return item;
@@ -320,7 +320,7 @@ Item Header::resolved(Item item) const {
   return item;
 }
 
-// The same text under another macro is another thing.
+// Equal text under another macro is another declaration.
 std::string Header::identity_with_macros(const Item& item,
                                          std::uint64_t version) const {
   std::string identity = identity_of(item);

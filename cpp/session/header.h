@@ -26,7 +26,7 @@ struct Entry {
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
-/// What an object was compiled against.
+/// A version of a declaration with which an object was compiled.
 struct Dependency {
   std::string key;
   std::uint64_t version = 0;
@@ -58,24 +58,24 @@ class Header {
   /// struct P { Q q; };": then P comes behind Q, whoever is defined again.
   bool comes_later(const Entry& needed, const Item& item,
                    std::uint64_t first) const;
-  /// What it mentions, what that mentions, and so on, and itself.
+  /// Returns the entry and all that it mentions, directly or by others.
   std::set<const Entry*> closure(const Entry& entry) const;
   void erase(const std::string& key, Journal& journal);
-  /// What is put under the key later stands before what is put from now on.
+  /// Keeps a place for the key, before all that is put from now on.
   void keep_place(const std::string& key) { places_[key] = ++versions_; }
-  /// What a unit that mentions `roots` needs, without the entry of `own` if
-  /// that was made from the definition being compiled.
+  /// Selects the entries for a unit that mentions `roots`. It leaves out the
+  /// entry of `own` if that was made from the definition that is compiled.
   Selection select(const std::set<std::string>& roots, const Item* own) const;
   bool is_current(const Dependency& dependency) const;
   /// Null if there is none.
   EntryPtr find(const std::string& key) const;
   std::vector<EntryPtr> find_named(const std::string& name) const;
-  /// Those that declare a qualified name.
+  /// Returns the entries that declare a qualified name.
   std::vector<EntryPtr> find_declared(const std::string& qualified) const;
   /// One that stands in the namespace; null if none does.
   EntryPtr find_within(const std::string& qualified) const;
-  /// What those that declare a name make of it, "n" or "a::n"; Unknown if they
-  /// differ.
+  /// Returns the kind of a name, "n" or "a::n". It is Unknown if its
+  /// declarations differ.
   NameKind kind_of(const std::string& name) const;
   /// For a text that comes after all lines of macros: what gives them the
   /// meaning that they had at a version, and what takes it back.
@@ -91,7 +91,8 @@ class Header {
   void index(const Entry& entry, bool is_there);
   std::vector<EntryPtr> entries(const Keys& keys,
                                 const std::string& name) const;
-  // What macros mean at a version for a text with these names; null: nothing.
+  // Returns the macros at a version for a text with these names. Null stands
+  // for an undefined one.
   std::map<std::string, EntryPtr> macros_at(const std::set<std::string>& names,
                                             std::uint64_t version) const;
   std::string identity_with_macros(const Item& item,

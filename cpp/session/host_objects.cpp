@@ -16,7 +16,7 @@
 namespace gpuos::session {
 namespace {
 
-// What every name of a session's own holds.
+// Every name of a session itself contains this.
 constexpr std::string_view kOwn = "gpuos_";
 
 bool is_ours(const std::string& symbol) {
@@ -120,7 +120,7 @@ class Reader {
           (type != STT_FUNC && type != STT_OBJECT && type != STT_TLS))
         continue;
       std::string name = name_of(section, symbol);
-      // What each thread has its own of is at no one place.
+      // A thread-local variable has no single address.
       void* const address =
           type == STT_TLS ? nullptr : pointer<void>(base_ + symbol.st_value);
       if (is_ours(name)) library.exports.emplace(std::move(name), address);

@@ -31,7 +31,7 @@ bool is_without_name(const std::string& type) {
   return type.find("lambda") != type.npos || type.find("<unnamed") != type.npos;
 }
 
-// What later cells see of a variable.
+// Returns the declaration of a variable for later cells.
 std::string declaration_of(const Item& item, const HostVariable& variable) {
   const bool is_thread_own =
       item.text.substr(0, item.name_at).find("thread_local") !=
@@ -374,7 +374,8 @@ std::size_t HostProgram::choose(const Conditional& conditional,
   throw Error(concat(cell.name, ": expected an #error of a choice"));
 }
 
-// Those that a device has taken and the host does not. False if there is none.
+// Drops includes that the device takes and the host does not. Returns false if
+// there are none.
 bool HostProgram::drop_includes(Journal& journal) {
   bool has_dropped = false;
   std::string before;
@@ -449,7 +450,7 @@ void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
 std::vector<Dependency> HostProgram::dependencies_of(
     const Item& item, const HostUnit& unit) const {
   std::vector<Dependency> found;
-  // Of a variable only its type counts.
+  // Only the type of a variable matters.
   const EntryPtr own = header_.find(item.key);
   const bool is_variable =
       item.kind == ItemKind::HostVariable && own != nullptr;
@@ -458,7 +459,7 @@ std::vector<Dependency> HostProgram::dependencies_of(
     if (entry->item.kind != ItemKind::Directive && entry->item.key != item.key)
       found.push_back({entry->item.key, entry->version});
   }
-  // What it was compiled against has never been made.
+  // The object that it was compiled with was never made.
   for (const auto& [index, variable] : unit.variables) {
     if (!unit.made.contains(index) && names.contains(variable.name))
       found.push_back({variable.key, 0});

@@ -35,13 +35,13 @@ struct HostDefinition {
   bool is_declared_only = false;
 };
 
-/// What one cell has of host code.
+/// The host code of one cell.
 struct HostCell {
   std::string cell;
   std::vector<Item> items;  // in order; Launch and Call for statements
 };
 
-/// What one cell's host code was compiled to.
+/// The compiled host code of one cell.
 struct HostUnit {
   std::string name;  // "gpuos_1_3"
   std::string cell;
@@ -53,7 +53,7 @@ struct HostUnit {
   std::map<int, HostVariable> made{};  // of `variables`
 };
 
-/// What host code may use of Python's: a bound name.
+/// A name of Python that is bound for host code.
 struct BoundName {
   std::string declaration;  // "static const int& n = ..."
 };
@@ -80,7 +80,7 @@ class HostProgram {
   const std::string& text_of(const std::string& name) const {
     return texts_.at(name);
   }
-  /// What a cell has that needs no compiler yet.
+  /// Notes an item that needs no compiler yet.
   void note(const Item& item, const std::string& cell, Journal& journal);
   /// Compile a cell with all that it reaches and that has changed.
   /// Throws: CompileError, BackendUnavailable without a compiler.

@@ -32,7 +32,7 @@ std::string type_name(const std::type_info& type) {
   return without_own_namespaces(status == 0 ? text.get() : type.name());
 }
 
-// Of what is no std::exception.
+// Returns the text of an exception that is no std::exception.
 std::string text_of_current() {
   try {
     throw;
@@ -182,7 +182,7 @@ HostRunner::HostRunner(Workspace& workspace, Device& device, Launches& launches,
       }) {}
 
 HostRunner::~HostRunner() {
-  // What its variables' destructors ask for is still there.
+  // The destructors of its variables can still use everything.
   is_over_ = true;
   objects_.end();
   calls_->session = nullptr;
@@ -234,7 +234,7 @@ void HostRunner::run(std::unique_lock<OwnedMutex>& state,
         error = std::current_exception();
       }
     }
-    // What C has not written yet would come behind what others write.
+    // Otherwise the output that C still buffers would come after later output.
     std::fflush(stdout);
   };
   try {
@@ -276,7 +276,7 @@ void HostRunner::throw_host_error() const {
 }
 
 void HostRunner::begin_launching() {
-  // What is submitted already may work on the same arrays.
+  // Submitted tasks may use the same arrays.
   if (settle_ && !is_over_) settle_();
 }
 

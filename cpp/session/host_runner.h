@@ -60,7 +60,7 @@ class HostRunner {
     int index = 0;  // of the item that runs
   };
 
-  // What Calls lead to.
+  // Calls end here.
   void launch(const gpuos_host::KernelName& kernel,
               const gpuos_host::CellLaunch* config,
               const gpuos_host::KernelArgument* arguments, std::size_t count);

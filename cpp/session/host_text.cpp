@@ -67,7 +67,7 @@ StubParameters stub_parameters(const TokenList& tokens, std::size_t open) {
   return made;
 }
 
-// Of "typename T, int N = 4" the names of T and N.
+// Returns the arguments "T, N" for the parameters "typename T, int N = 4".
 std::string instance_arguments(const TokenList& tokens, std::size_t begin,
                                std::size_t end) {
   std::string made;
@@ -112,7 +112,7 @@ std::string with_launches(const Item& item, const std::string& cell) {
     text += concat("(::gpuos_host::configure(", tokens.text(i + 1, close),
                    "), ", tokens.text(begin, i));
     copied = tokens[close + 1].offset;
-    // What the parentheses hold may launch as well.
+    // Code in the parentheses may launch as well.
     const std::size_t behind = tokens.behind(close + 1) - 1;
     const Token& last = tokens[behind];
     Item inner;
@@ -215,7 +215,7 @@ void share_instances(Item& variable_template) {
   const CellText place{"", variable_template.text};
   const TokenList tokens(place);
   const Shape shape = find_shape(tokens, 0, tokens.size());
-  // What its namespace says does not count for the mark of what has been made.
+  // Its namespace does not matter for the mark of instances that were made.
   variable_template.text.insert(tokens[shape.start].offset,
                                 "__attribute__((visibility(\"default\"))) ");
   variable_template.header = variable_template.text;

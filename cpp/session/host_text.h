@@ -11,10 +11,10 @@ namespace gpuos::session {
 /// Throws: CompileError at the place in `cell`.
 std::string with_launches(const Item& item, const std::string& cell);
 
-/// What host code sees of a kernel: a function of its name that launches it.
+/// Returns a host function with the kernel's name that launches it.
 Item kernel_stub(const Item& kernel);
 
-/// What host code sees of "void name() { k<<<1, 1>>>(); }".
+/// Returns the declaration of "void name() { k<<<1, 1>>>(); }" for host code.
 Item launches_stub(const Item& function);
 
 /// Words that keep a function to its own object, blanked out; what stands in

@@ -12,7 +12,7 @@
 namespace gpuos::session {
 namespace {
 
-// Those that mean the same wherever they are said.
+// Returns whether the item may be in a namespace of its own.
 bool has_own_namespace(const Item& item) {
   if (item.is_member || item.kind == ItemKind::Directive) return false;
   return item.key.starts_with("t:") || item.key.starts_with("forward:") ||
@@ -25,7 +25,7 @@ bool is_alias(const Item& item) {
   return item.text.starts_with("using") || item.text.starts_with("typedef");
 }
 
-// What is written before the name: the type, but for an array's bounds.
+// Returns the text before the name: the type, except an array's bounds.
 std::string type_text(const Item& item) {
   const std::size_t behind = item.name_at + item.name.size();
   const std::size_t end =
@@ -44,7 +44,7 @@ int lines_of(const std::string& text) {
   return static_cast<int>(std::ranges::count(text, '\n'));
 }
 
-// Of what is only declared, "forward:P" or "declared:f:f(T,)".
+// Returns the key of the definition for "forward:P" or "declared:f:f(T,)".
 std::string key_of_definition(const std::string& key) {
   constexpr std::string_view kForward = "forward:";
   constexpr std::string_view kDeclared = "declared:";
@@ -88,7 +88,7 @@ void drop_linkage(Item& item) {
   });
 }
 
-// What the device has taken need not be there for the host.
+// A header that the device takes may be missing on the host.
 Item guarded(Item item) {
   if (item.is_shared && is_include(item))
     item.header = concat("#if __has_include(", included(item), ")\n",
@@ -376,8 +376,8 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   }
   written_.insert(given.key);
   Names names = identifiers_of(given.text);
-  // What belongs to it comes behind it; overloads and the f of "using n::f;"
-  // come before it.
+  // Its members come after it. Overloads, and the f of "using n::f;", come
+  // before it.
   if (!given.is_member && !given.key.starts_with("u:") && !is_function(given))
     names.erase(given.name);
   const Item* const outer = std::exchange(written_now_, &given);
@@ -450,7 +450,7 @@ void HostUnitWriter::write_declaration(const Item& given) {
   }
 }
 
-// What an item of the cell declares once more.
+// Writes the older entry of a name that an item of the cell declares again.
 void HostUnitWriter::need_older(const EntryPtr& entry) {
   own_.erase(entry->item.key);
   need_entry(entry);

@@ -31,11 +31,11 @@ class HostUnitWriter {
 
   /// Throws: CompileError.
   void write(const HostCell& cell);
-  /// What stands before every unit.
+  /// Writes the directives at the begin of every unit.
   void write_directives() { need({}); }
   /// And what names mean.
   void write_needed(const std::set<std::string>& names) { need(names); }
-  /// What a later unit writes if it needs it.
+  /// Notes an item for later units that need it.
   void note(const Item& plain, const std::string& cell);
   /// Throws: CompileError if the compiler misses a variable that is there, but
   /// of a type that was defined again.

@@ -25,13 +25,13 @@ bool has_storage(const Item& item) {
          item.text.find("static ") != item.text.npos;
 }
 
-// What a part of "#if ... #endif" is compiled for, so that one is chosen.
+// Returns whether the compiler must choose a part of "#if ... #endif" for it.
 bool is_code(const Item& item) {
   if (item.kind == ItemKind::Header) return has_storage(item);
   return item.kind != ItemKind::Directive && item.kind != ItemKind::Declaration;
 }
 
-// What means the same wherever it is read.
+// Returns whether the item means the same everywhere.
 bool is_text(const Item& item) {
   return item.kind == ItemKind::Directive ||
          (item.kind == ItemKind::Header && !has_storage(item));
@@ -181,7 +181,7 @@ class Splitter {
            !tokens_.is(i + 2, "::");
   }
 
-  // As "struct P { int x; }; P p, *q;".
+  // Splits it into "struct P { int x; };" and "P p, *q;".
   void split_in_two(const Shape& shape,
                     const std::vector<std::string>& scopes) {
     const bool is_typedef = tokens_.is(shape.begin, "typedef");
@@ -265,7 +265,7 @@ class Splitter {
     return found;
   }
 
-  // Of "n::f" in "int n::f()" and "int (*n::f[2])() = ...".
+  // Returns the begin of "n::f" in "int n::f()" and "int (*n::f[2])() = ...".
   std::size_t begin_of_name(const Shape& shape) const {
     if (shape.parameters != 0) return function_name(tokens_, shape).begin;
     std::size_t last = shape.end - 1;
@@ -367,8 +367,8 @@ class Splitter {
     return true;
   }
 
-  // What one of the parts holds. Nothing if it is no code by itself: it may
-  // never be compiled.
+  // Returns the items of one of the parts. It is empty if the part is no code
+  // by itself and may never be compiled.
   std::vector<Item> held_by(const Part& part,
                             const std::vector<std::string>& scopes) {
     for (std::size_t i = part.line + 1; i < part.end; ++i) {

@@ -36,7 +36,7 @@ struct Item {
   int column = 1;
   /// That the cell includes, in which it stands; empty: the cell itself.
   std::string file{};
-  /// What the text stands in: "namespace a", "extern \"C\"".
+  /// The scopes around the text: "namespace a", "extern \"C\"".
   std::vector<std::string> scopes{};
 
   std::string name{};  // of a function or variable: "norm", "Vec::norm"
@@ -44,7 +44,7 @@ struct Item {
   std::set<std::string> names{};
   /// Plain names that its scope has from then on.
   std::set<std::string> declares{};
-  /// Of a using-directive or an alias: the namespace, as it is written.
+  /// The namespace of a using-directive or an alias, as it is written.
   std::string opens{};
   /// Two items with one key are two versions of one thing.
   std::string key{};
@@ -52,10 +52,10 @@ struct Item {
   std::string header{};
   /// Stands before it on a line of its own.
   std::string prefix{};
-  /// Of a function: what its callers depend on beside the key. Empty: on all
-  /// of `header`.
+  /// The part of a function that its callers depend on, in addition to the key.
+  /// If it is empty, they depend on all of `header`.
   std::string result{};
-  /// Of a function: its parameters as written, if they have defaults.
+  /// The parameters of a function as written, if they have defaults.
   std::string defaults{};
   /// Needed by whoever uses one of the header's own identifiers.
   bool is_operator = false;
@@ -67,13 +67,13 @@ struct Item {
   bool is_array = false;
   std::vector<Item> statements{};  // of Launches
 
-  /// Of a statement: an expression and its ';'.
+  /// True for a statement that is an expression and its ';'.
   bool is_expression = false;
 
   /// Host code may want it as well: what no word of CUDA keeps to the device.
   bool is_shared = false;
-  /// Of a type or a function: belongs to another one, as "P::f" to P and
-  /// "S<int>" to S.
+  /// True for a type or function that belongs to another one, as "P::f" to P
+  /// and "S<int>" to S.
   bool is_member = false;
   /// Keys of functions that a class declares as friends.
   std::set<std::string> befriends{};
@@ -89,14 +89,14 @@ struct Item {
   }
 };
 
-/// What a name is: a variable, a function and the like, or a type.
+/// The kind of a name: a value, such as a variable or a function, or a type.
 enum class NameKind : std::uint8_t { Unknown, Value, Type };
 
-/// What a name is, "n" or "a::n". `is_needed`: nothing else tells how the code
-/// is to be read, so that the compiler may be asked.
+/// Returns the kind of a name, "n" or "a::n". With `is_needed` the compiler may
+/// be asked, because nothing else decides how to read the code.
 using KindOf = std::function<NameKind(std::string_view name, bool is_needed)>;
 
-/// What a cell is told of the session.
+/// The parts of a session that a cell needs.
 struct Known {
   KindOf kind_of = nullptr;
   /// Whether earlier cells have opened a namespace, "a::b".
@@ -116,7 +116,7 @@ struct Known {
 /// A function that is declared or defined, or a template of one.
 bool is_function(const Item& item);
 
-/// What an item that declares a name makes of it.
+/// Returns the kind that an item gives to a name that it declares.
 NameKind kind_in(const Item& item, const std::string& name);
 
 /// Lines from #if to #endif around what is defined or run.

@@ -28,7 +28,7 @@ class Journal {
   std::vector<std::function<void()>> inverses_;
 };
 
-/// What is only tried: taken back at the end of its block.
+/// A trial, whose changes are undone at the end of its block.
 struct Trial {
   Trial() = default;
   Trial(const Trial&) = delete;

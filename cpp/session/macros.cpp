@@ -43,8 +43,8 @@ std::string as_string_literal(std::string_view text) {
   return made + "\"";
 }
 
-// What stands between the commas of a macro's parentheses, which open at
-// `open`; `close` becomes that of its ')'. Nothing if they do not close.
+// Returns the arguments of a macro whose parentheses open at `open`. `close`
+// becomes the place of the ')'. It is empty if they do not close.
 std::optional<std::vector<std::string>> arguments_at(
     const CellText& cell, const std::vector<Token>& tokens, std::size_t open,
     std::size_t& close) {
@@ -356,7 +356,7 @@ std::string Macros::expand(const CellText& cell, Active& active,
     active.emplace(token.text);
     text += expand(CellText{cell.name, *made}, active, nullptr);
     active.erase(std::string(token.text));
-    // As many lines as there were.
+    // Keeps the number of lines.
     const std::string_view was =
         std::string_view(cell.text).substr(token.offset, end - token.offset);
     const std::size_t lines = lines_in(was);

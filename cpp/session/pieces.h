@@ -31,9 +31,9 @@ class TokenList {
   std::size_t behind(std::size_t i) const { return partner_[i] + 1; }
   /// The index behind the '>' that closes the '<' at `i`; `i` if none does.
   std::size_t behind_angles(std::size_t i) const;
-  /// What is written from token `begin` to before token `end`.
+  /// Returns the text from token `begin` to before token `end`.
   std::string text(std::size_t begin, std::size_t end) const;
-  /// The same tokens with one blank between them.
+  /// Returns these tokens with one blank between them.
   std::string plain(std::size_t begin, std::size_t end) const;
 
   /// Throws: CompileError at token `i`, or at the end of the cell.
@@ -51,7 +51,7 @@ struct TokenRange {
   std::size_t end = 0;
 };
 
-/// What stands between the commas of a list, those in brackets left out.
+/// Returns the ranges between the commas of a list, except commas in brackets.
 std::vector<TokenRange> split_commas(const TokenList& tokens, std::size_t begin,
                                      std::size_t end);
 

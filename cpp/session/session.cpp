@@ -107,7 +107,7 @@ class Session::Impl {
  private:
   // Whether one of them is to be waited for.
   bool launch(const std::vector<session::LinkedLaunch>& linked);
-  // What is submitted already may work on the arrays that are bound.
+  // Waits for submitted tasks, which may use the arrays that are bound.
   void settle() const;
   CellResult run_host(session::CellReport& report, CellResult result,
                       std::unique_lock<session::OwnedMutex>& held);
@@ -152,7 +152,7 @@ CellResult Session::Impl::run(std::string_view text, std::string_view name,
     all_run = true;
     if (must_wait) device.synchronize();
   } catch (const Cancelled&) {
-    // What runs is not taken back, only not waited for.
+    // Running kernels are not stopped, and it does not wait for them.
     finish(all_run);
     throw;
   } catch (...) {
@@ -177,7 +177,7 @@ void Session::Impl::settle() const {
     Interrupt::check("synchronize");
 }
 
-// What has run is not taken back: from then on definitions stay.
+// Code that has run is not undone. From then on definitions stay.
 CellResult Session::Impl::run_host(
     session::CellReport& report, CellResult result,
     std::unique_lock<session::OwnedMutex>& held) {
@@ -274,7 +274,7 @@ Session::Session(SessionOptions options) : impl_(make(nullptr, options)) {}
 Session::Session(Runtime& runtime, SessionOptions options)
     : impl_(make(&runtime, options)) {}
 
-// Who launches a kernel that follows may be looking into it.
+// A launch of a kernel that follows may be reading it.
 Session::~Session() { impl_->newest->close(); }
 
 CellResult Session::run(std::string_view text, std::string_view name) {

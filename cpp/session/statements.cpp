@@ -23,7 +23,7 @@ constexpr std::array kBeginStatements = std::to_array<std::string_view>(
      "dynamic_cast", "typeid",     "not",
      "co_await",     "asm"});
 
-// What begins a type, or stands before one.
+// These words begin a type, or come before one.
 constexpr std::array kBeginDeclarations =
     std::to_array<std::string_view>({"using",
                                      "namespace",
@@ -252,8 +252,8 @@ Part part_if(bool is_argument) {
   return is_argument ? Part::Argument : Part::Parameter;
 }
 
-// What stands between two commas. "3", "\"a\"", "[] {...}", "-x", "f(x)", "a.b"
-// and a variable's name are arguments.
+// Classifies the text between two commas. "3", "\"a\"", "[] {...}", "-x",
+// "f(x)", "a.b" and a variable's name are arguments.
 Part part_of(const TokenList& tokens, TokenRange range, const KindOf& kind_of,
              bool is_needed) {
   const auto [begin, end] = range;

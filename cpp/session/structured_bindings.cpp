@@ -17,7 +17,7 @@ std::size_t find_names(const TokenList& tokens, const Shape& shape) {
   return tokens.is(i, "[") ? i : 0;
 }
 
-// What follows has the place of the token, for the compiler's errors.
+// Gives the following text the place of the token, for the compiler's errors.
 std::string at(const Token& token) {
   return concat("\n#line ", token.line, "\n",
                 std::string(static_cast<std::size_t>(token.column) - 1, ' '));

@@ -11,7 +11,7 @@
 namespace gpuos::session {
 namespace {
 
-// What is no ASCII is a letter: the compiler knows better.
+// A character that is not ASCII counts as a letter. The compiler decides.
 bool begins_name(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isalpha(byte) != 0 || c == '_' || byte >= 0x80;
@@ -166,8 +166,8 @@ class Scanner {
     }
   }
 
-  // What "#if 0" leaves out may be prose. Stops before its "#endif", "#else" or
-  // "#elif".
+  // Skips text in "#if 0", which may be prose. Stops before its "#endif",
+  // "#else" or "#elif".
   void skip_group() {
     int depth = 1;
     while (at_ < text_.size()) {
@@ -352,7 +352,7 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
     if (token.kind != TokenKind::Punctuator || token.text.size() != 1) continue;
     const char c = token.text[0];
     if (c == '(' || c == '[' || c == '{') open.push_back(i);
-    // As many as clang takes; whoever reads them calls itself.
+    // The number that clang takes. The reader is recursive.
     constexpr std::size_t kMostOpen = 256;
     if (open.size() > kMostOpen)
       fail_at(cell, token.line, token.column,

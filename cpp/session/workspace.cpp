@@ -163,7 +163,7 @@ void Workspace::run_attempt(Attempt& attempt, const std::vector<Item>& items,
   }
 }
 
-// Those of the shared items that the device's compiler refuses by themselves.
+// Returns the shared items that the device's compiler refuses by themselves.
 std::set<std::string> Workspace::find_host_only(const std::vector<Item>& items,
                                                 const CellText& cell) {
   roll_back();

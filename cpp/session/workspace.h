@@ -21,7 +21,7 @@
 
 namespace gpuos::session {
 
-/// What one cell added, and what it wants to be launched.
+/// The definitions and launches of one cell.
 struct CellReport {
   std::string cell;
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
@@ -82,7 +82,7 @@ class Workspace {
   Compiler& compiler() { return compiler_; }
   HostProgram& host() { return host_; }
   const HostProgram& host() const { return host_; }
-  /// What the cell that runs has changed.
+  /// Returns the changes of the cell that runs.
   Journal& journal() { return current_; }
   void add_include_dir(const std::string& dir);
   const Header& header() const { return header_; }
@@ -90,7 +90,7 @@ class Workspace {
   std::vector<std::string> names() const;
 
  private:
-  /// What one attempt at a cell collects.
+  /// The state of one attempt at a cell.
   struct Attempt {
     const CellText& cell;
     std::set<std::string> host_only;  // keys of items that no device takes

@@ -29,7 +29,7 @@ class FreeBlocks {
     if (C10_LIKELY(count_ > 1)) prefetch_to_write(blocks_[count_ - 2], bytes);
     return block;
   }
-  /// What take() returns next; null: nothing.
+  /// Returns the block that take() returns next, or null.
   void* next() const noexcept {
     return C10_LIKELY(count_ != 0) ? blocks_[count_ - 1] : nullptr;
   }

@@ -68,7 +68,7 @@ inline constexpr Loss kAcrossLosses[] = {
     {Recipe::LogSoftmax, 700, 28'000, 1'700},
 };
 
-/// What a row takes longer than its elements. Units: nanoseconds.
+/// The time of a row beyond that of its elements. Units: nanoseconds.
 struct RowLoss {
   Recipe recipe;
   std::int32_t each;

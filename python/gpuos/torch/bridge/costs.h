@@ -1,5 +1,5 @@
-// What operations cost, deferred and in PyTorch: what is left to it, and what
-// deferring saved.
+// The costs of operations, deferred and in PyTorch. They decide which ones are
+// left to PyTorch, and what deferring saved.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Prices {
   std::int64_t into;      // less by one whose result was there before
   std::int64_t flush;     // costs
 };
-/// What passing through to PyTorch costs an operator.
+/// The cost of passing an operator through to PyTorch.
 inline constexpr std::int64_t kPassedNs = 400;
 
 // Processors: two cores of an AMD EPYC. Eager a + b took 1,250, deferred and
@@ -44,11 +44,12 @@ inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 0, 30'000};
 constexpr const Prices& prices_of(bool is_cpu) {
   return is_cpu ? kCpuPrices : kGpuPrices;
 }
-/// What each operation counts as that is deferred, as if of the front.
+/// Returns the time that each deferred operation saves if it comes by the
+/// front.
 constexpr std::int64_t saved_by_each(bool is_cpu, bool is_fresh) {
   return prices_of(is_cpu).saved[0] - (is_fresh ? 0 : prices_of(is_cpu).into);
 }
-/// What is to be added to that for another door.
+/// Returns the correction of that time for another door.
 constexpr std::int64_t less_saved_by(Door door, bool is_cpu) {
   return prices_of(is_cpu).saved[static_cast<int>(door)] -
          prices_of(is_cpu).saved[0];
@@ -82,7 +83,8 @@ struct Priced {
 std::int64_t loss_of(const Priced& call);
 /// Whether that is more than deferring it saves.
 bool is_too_dear(const Priced& call);
-/// So many elements at most are not, on whatever device; elementwise.
+/// Returns the most elements for which an elementwise operation is cheap on any
+/// device.
 constexpr std::int64_t cheap_elems(Recipe recipe) {
   return kCheapElems[static_cast<std::size_t>(recipe)];
 }

@@ -19,7 +19,7 @@ namespace {
 
 enum class Asks : bool { Nothing, Type };
 
-/// What torch.FloatTensor and its like are instances of.
+/// The type of torch.FloatTensor and the like.
 constexpr const char* kTypes = "tensortype";
 
 struct Guarded {
@@ -41,7 +41,7 @@ constexpr std::array kGuarded = {
     Guarded{kTypes, "__instancecheck__", Asks::Type},
 };
 
-/// What a door was.
+/// The original functions of the doors.
 std::array<PyCFunction, kGuarded.size()> guarded_originals{};
 setter set_data = nullptr;
 
@@ -88,7 +88,8 @@ PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
       self, arguments, names);
 }
 
-// What is held by its memory may stay pending: programs assign often.
+// A tensor that is held by its memory may stay pending, because programs assign
+// often.
 int pass_data(PyObject* self, PyObject* value, void* context) {
   return run_if(pending.holds_objects()) ? set_data(self, value, context) : -1;
 }

@@ -63,7 +63,7 @@ bool is_another_matter(const Elementwise& what,
     if (operand.is_number()) continue;
     const at::ScalarType type = operand.tensor->scalar_type();
     if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
-    // What bounds of another dtype mean depends on the device.
+    // The meaning of bounds of another dtype depends on the device.
     if (clamps && first != nullptr && type != first->scalar_type()) return true;
     // The quotient is rounded to the half type, and that to a whole number.
     if (rounds && is_half(type)) return true;
@@ -95,7 +95,7 @@ bool are_shared(std::span<const Operand> operands, const Tensor& out) {
   return out.defined() && is_shared(out);
 }
 
-/// What PyTorch refuses of a number, or computes in a way of its own.
+/// Returns whether PyTorch refuses a number, or computes it in a special way.
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common, c10::Device device) {
   if (!fits(number, common)) return true;
@@ -197,7 +197,7 @@ bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
   bool is_large = false;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
-    // What looks at its parts by pointers is another matter.
+    // Tensors that PyTorch reads by pointers to their parts are left to it.
     if (operand.tensor->key_set().has_any(kMadeOfOthers)) return false;
     is_large = is_large || Fields::numel_of(*operand.tensor) > most;
   }
@@ -277,7 +277,7 @@ bool is_made_a_tensor(Recipe recipe, std::size_t i) {
   }
 }
 
-/// Those of a new result.
+/// Returns the strides of a new result.
 Dims strides_of(Recipe recipe, std::span<const Operand> operands,
                 at::IntArrayRef shape) {
   const Operand& first = operands[0];

@@ -10,7 +10,7 @@
 
 namespace gpuos::bridge {
 
-/// What does not change from call to call.
+/// The parts of an operation that do not change from call to call.
 struct Elementwise {
   Recipe recipe{};
   Rule rule{};

@@ -39,8 +39,8 @@ struct Replaced {
   vectorcallfunc entry = nullptr;
   PyCFunction function = nullptr;
 };
-// What was called stays known for good: ours may be under way when the front
-// is removed.
+// The originals are kept for ever, because our functions may run while the
+// front is removed.
 std::array<Replaced, kMethods> replaced{};
 
 /// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
@@ -115,8 +115,8 @@ PyObject* call_original(Method method, PyObject* object,
   return replaced[method].entry(object, arguments, flags, names);
 }
 
-/// What `take` makes of the arguments, or what PyTorch does. `take` is asked if
-/// the first one is a tensor, with the number of those behind it.
+/// Calls `take` or PyTorch. `take` gets the number of further arguments. It is
+/// only called if the first argument is a tensor.
 template <typename Take>
 PyObject* call(Method method, PyObject* object, PyObject* const* arguments,
                std::size_t flags, PyObject* names, const Take& take) {

@@ -80,7 +80,7 @@ bool read_flag(PyObject* object, bool& flag) {
   return PyBool_Check(object);
 }
 
-/// Of these PyTorch refuses one.
+/// PyTorch refuses a number in some of these.
 bool takes_number(Recipe recipe) {
   return recipe != Recipe::Maximum && recipe != Recipe::Minimum;
 }
@@ -126,7 +126,7 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
       return {};
     return defer(what, tensor, second);
   }
-  // What a whole number does to other dtypes is for PyTorch's parser to say.
+  // PyTorch's parser decides how a whole number changes other dtypes.
   if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
       !at::isFloatingType(tensor.scalar_type()) || !read_number(other, number))
     return {};

@@ -1,5 +1,5 @@
-// What the front's methods and functions have in common: from the arguments of
-// a Python call to requests.
+// The common part of the front's methods and functions: from the arguments of a
+// Python call to requests.
 #pragma once
 
 #include <Python.h>
@@ -56,10 +56,10 @@ bool look_around();
 void note_use();
 /// How long after that the front stays at least.
 void retire_after(std::chrono::nanoseconds time);
-/// What to call, which may remove the front, once no scheduler has been in use
-/// for so long that it is only in the way.
+/// Calls `callable`, which may remove the front, when no scheduler was in use
+/// for long.
 void retire_front_with(PyObject* callable);
-/// What to call in a thread in which schedulers may wait for the bridge.
+/// Calls `callable` in a thread in which schedulers may wait for the bridge.
 void join_with(PyObject* callable);
 /// How many schedulers wait, in all threads.
 void await_schedulers(int count);

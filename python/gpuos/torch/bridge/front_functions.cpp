@@ -43,8 +43,7 @@ PyObject* call_original(PyObject* function, PyObject* const* arguments,
   return result;
 }
 
-/// What `take` makes of the arguments, or what PyTorch does. `take` is asked if
-/// the first one is a tensor.
+/// Calls `take`, if the first argument is a tensor, or PyTorch.
 template <typename Take>
 PyObject* call(PyObject* function, PyObject* const* arguments,
                std::size_t flags, PyObject* names, const Take& take) {

@@ -1,4 +1,4 @@
-// What notices that somebody looks at a storage's memory without an operator.
+// Hooks that notice accesses to a storage's memory without an operator.
 #pragma once
 
 #include <c10/core/StorageImpl.h>

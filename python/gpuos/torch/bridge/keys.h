@@ -40,8 +40,8 @@ inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,
 inline constexpr DispatchKeySet kKernelKeys =
     DispatchKeySet(DispatchKey::CPU) | DispatchKeySet(DispatchKey::CUDA);
 
-// Of a thread-local that is found without a call; a loaded library has room for
-// a few words of them.
+// The attribute of a thread-local that is found without a call. A loaded
+// library has room for a few words of them.
 #define GPUOS_NEAR_TLS __attribute__((tls_model("initial-exec")))
 
 /// Schedulers that this thread is in.

@@ -223,13 +223,13 @@ PyObject* stop(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-/// What leave() brings back: of each scheduler that this thread is in.
+/// The state that leave() restores, for each scheduler of this thread.
 struct Entered {
   Options outside;
   bool is_fixed = false;
 };
 
-/// Of a thread, which may end inside of some.
+/// The states of a thread, which may end inside of some schedulers.
 struct AllEntered : std::vector<Entered> {
   ~AllEntered() {
     if (!empty()) --scheduler_threads;

@@ -37,7 +37,7 @@ class NextTensors {
   std::size_t at_ = 0;
 };
 
-/// Of the first, second and third tensor of a call.
+/// The next ones of the first, second and third tensor of a call.
 inline NextTensors next_tensors[3];
 
 }  // namespace gpuos::bridge

@@ -24,7 +24,7 @@ bool has_gil() noexcept;
 /// its memory as long as nobody gives it another, see doors.h.
 class HeldObjects {
  public:
-  /// Of one request: two operands and a result.
+  /// The objects of one request: two operands and a result.
   static constexpr std::size_t kEach = 3;
   using Objects = std::array<PyObject*, kEach>;
 

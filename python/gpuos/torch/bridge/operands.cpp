@@ -112,7 +112,8 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
     strides.push_back(expanded_strides(tensor, shape));
   }
   if (are_contiguous || shape.size() <= 1) return {};
-  // As PyTorch asks, before strides: those of an axis of size 1 are new ones.
+  // PyTorch asks this before it looks at strides. The strides of an axis of
+  // size 1 are new ones.
   if (!counts_numbers && are_channels_last(operands, shape)) {
     const auto found = c10::get_channels_last_strides_2d(shape);
     return Dims(found.begin(), found.end());

@@ -118,8 +118,9 @@ void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
   op.redispatchBoxed(keys & kBehindPending, stack);
 }
 
-// Of what may look at elements itself, in threads that are in no scheduler: its
-// kernel stands in the place of autograd's, before any that would stop it.
+// The kernel of composite operators that may read elements, in threads outside
+// of schedulers. It takes the place of autograd's kernel, before any that would
+// stop it.
 void composite_barrier(const OperatorHandle& op, DispatchKeySet keys,
                        Stack* stack) {
   run_all_before(op, *stack);
@@ -128,7 +129,7 @@ void composite_barrier(const OperatorHandle& op, DispatchKeySet keys,
 
 // ---- operators that are taken
 
-/// What one of them reads or writes has too many elements.
+/// Returns whether a tensor among the arguments has too many elements.
 bool is_too_large(c10::ArrayRef<c10::IValue> arguments) {
   bool is_large = false;
   for_each_tensor(arguments, [&](const Tensor& tensor) {

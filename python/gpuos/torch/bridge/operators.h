@@ -8,7 +8,7 @@
 
 namespace gpuos::bridge {
 
-/// What Python knows of the operators that are there.
+/// The lists of operators that Python has.
 struct OperatorLists {
   std::vector<std::string> composite;        // made of others: pass unseen
   std::vector<std::string> other_composite;  // but may look at elements

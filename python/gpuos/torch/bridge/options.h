@@ -1,4 +1,4 @@
-// What a scheduler is told, as long as a thread is in it.
+// The options of a scheduler while a thread is in it.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@ struct Options {
   std::size_t capacity = 0;               // 0: what init() was told
   std::int64_t size_threshold = 1 << 15;  // elements
 };
-/// Those of the scheduler that this thread has entered last.
+/// The options of the scheduler that this thread has entered last.
 extern constinit thread_local Options options GPUOS_NEAR_TLS;
 
-/// Of requests by name in threads that are in no scheduler.
+/// The capacity of requests by name in threads outside of schedulers.
 inline std::atomic<std::size_t> capacity_outside{8192};
 
 /// Requests that wait at most when this thread adds one.

@@ -13,7 +13,8 @@ using at::Tensor;
 /// Throws: c10::Error if there is no memory.
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
                    at::ScalarType type, const Site& site);
-/// The same in C order; `elems`: of all sizes. The way of most results.
+/// Makes an output in C order, as most results are. `elems` is the product of
+/// all sizes.
 Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
                               at::ScalarType type, const Site& site);
 

@@ -25,13 +25,13 @@ void wait_for_stream(const Tensor& tensor) {
         .synchronizeStream(site.stream);
 }
 
-/// What THPVariable_Check() says, without the way through Python.
+/// Returns THPVariable_Check(), without the way through Python.
 bool is_tensor(PyObject* object) {
   return PyObject_TypeCheck(object,
                             reinterpret_cast<PyTypeObject*>(THPVariableClass));
 }
 
-/// Those of the submission that this thread makes.
+/// The tensors of the submission that this thread makes.
 thread_local std::vector<Tensor> tensors_of_submission;
 
 void order_behind(const Tensor& tensor, const Runtime* runtime) {

@@ -1,4 +1,4 @@
-// What the program itself submits to a runtime, beside what is deferred.
+// The program's own submissions to a runtime, in addition to deferred ones.
 #pragma once
 
 #include "gpuos/bridge.h"

@@ -1,4 +1,4 @@
-// Whose memory a storage's is.
+// The owner of a storage's memory.
 #pragma once
 
 #include "memory.h"

@@ -33,7 +33,8 @@ inline PyMethodDef* definition_of(PyObject* found) {
 inline PyCFunction replace_method(PyMethodDef& definition, PyCFunction ours) {
   return std::exchange(definition.ml_meth, ours);
 }
-/// The same of an attribute. Null: `found` is none, or null.
+/// Replaces the setter of an attribute. Returns null if `found` is no
+/// attribute, or null.
 inline setter replace_setter(PyObject* found, setter ours) {
   if (found == nullptr || Py_TYPE(found) != &PyGetSetDescr_Type) return nullptr;
   PyGetSetDef* definition =
@@ -41,8 +42,8 @@ inline setter replace_setter(PyObject* found, setter ours) {
   return std::exchange(definition->set, ours);
 }
 
-/// What Python calls for a method that takes a tuple and a dict, as PyTorch's
-/// do, or for a function of Python. Null: `found` is neither.
+/// Returns where Python's call of `found` goes: a method that takes a tuple and
+/// a dict, as PyTorch's do, or a function of Python. It is null for others.
 inline vectorcallfunc* entry_of(PyObject* found) {
   constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
   if (PyFunction_Check(found))

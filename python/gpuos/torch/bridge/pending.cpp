@@ -20,8 +20,8 @@ constexpr std::size_t kAhead = 8;  // storages
 constexpr std::int64_t kWaitNs = 60'000'000'000;
 // No operation takes longer on a processor that is not somebody else's.
 constexpr std::int64_t kMostNsAnElement = 20;
-// So few the flushing thread runs itself: what keeps it from that would keep
-// it from PyTorch's operators as well.
+// The flushing thread itself runs at most this many. A busy thread could not
+// run PyTorch's operators either.
 constexpr std::int64_t kLittle = 1 << 13;  // elements
 
 /// `uses`: how often the requests at hand name a storage. If nobody else holds
@@ -76,7 +76,7 @@ inline void Pending::hold_storages(const Needs& needs, bool is_fresh) {
     if (i == out && is_fresh) {
       incref_unseen(storage);
     } else if (needs.is_marked_at(i)) {
-      // Of what is pending each use counts, see is_still_needed().
+      // Each use by a pending request counts, see is_still_needed().
       c10::raw::intrusive_ptr::incref(storage);
     } else {
       if (storage == batch_.last) continue;
@@ -103,7 +103,8 @@ void Pending::hold(const Needs& needs, const Request& added,
     c10::StorageImpl* storage = needs.storages[i];
     watch(storage);
     if (!has_own_block(*storage, batch_.site)) batch_.owners_lie_apart = false;
-    // Of requests that nothing may go ahead of nobody asks, see may_wait().
+    // Nothing asks for the bytes of requests that must not be overtaken, see
+    // may_wait().
     if (is_fresh) batch_.bytes += storage->nbytes();
   }
   if (needs.objects != nullptr) {

@@ -35,7 +35,7 @@ struct Counters {
       0;  // by what was deferred, less the flushes; ns, guessed
 };
 
-/// What a request needs until it has run.
+/// The tensors that a request needs until it has run.
 struct Needs {
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages;
   std::uint32_t storage_count = 0;  // of the storages; the rest is not set
@@ -81,9 +81,9 @@ class Pending {
   void add(const Deferred& request, const Site& site) {
     add({&request, 1}, site);
   }
-  /// The same of a flat request, which `write(request)` writes where it stays:
-  /// to copy what was just written in parts makes the processor wait. `write`
-  /// must not throw: the request is among the pending ones by then.
+  /// Appends a flat request, which `write(request)` writes in its place. A copy
+  /// of a request that was just written in parts would make the processor wait.
+  /// `write` must not throw, because the request is pending by then.
   template <typename Write>
   void add(const Needs& needs, const Site& site, const Write& write) {
     if (C10_LIKELY(add_now(needs, site, write))) return;
@@ -148,7 +148,7 @@ class Pending {
   bool lets_timer_sleep();
   /// Waits until everything flushed is done.
   void synchronize();
-  /// The same, and lets go of all runtimes and of memory that nobody uses.
+  /// Flushes, and releases all runtimes and unused memory.
   void shut_down();
   RequestStats stats();
 
@@ -167,8 +167,9 @@ class Pending {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
   }
   void count_left() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
-  /// What is deferred counts as if it came by the front; for other doors, and
-  /// for what takes longer here than in PyTorch, that is corrected.
+  /// Corrects the saved time. Deferred operations count as if they came by the
+  /// front. Other doors, and operations that take longer here than in PyTorch,
+  /// are corrected.
   void correct_saved(std::int64_t ns) noexcept {
     corrections_.fetch_add(ns, std::memory_order_relaxed);
   }
@@ -176,24 +177,25 @@ class Pending {
  private:
   // Requests, and elements of all: the last chunk is waited for.
   static constexpr std::size_t kChunk = 1024;
-  // The same on processors, if there is no starter: what workers write is still
-  // in caches when the next chunk's results take its memory.
+  // The chunk on processors without a starter. The results of workers are still
+  // in caches when the next chunk's results take their memory.
   static constexpr std::size_t kChunkOfCaller = 512;
   // Requests of a chunk for the starter whose requests do not follow each
   // other: the fewer there are in the last one, the sooner all is done.
   static constexpr std::size_t kFewest = 256;
-  // Of such, while the starter is busy with the chunk before.
+  // The most independent operations, while the starter is busy with the chunk
+  // before.
   static constexpr std::size_t kMostIndependent = 4 * kChunk;
   static constexpr std::uint64_t kChunkElems = 1 << 23;
-  // So many more, until one comes that follows none of them: a chain that is
-  // cut makes two programs, and others in the next chunk.
+  // Takes this many more until one follows none of them. A chain that is cut
+  // makes two programs, and others in the next chunk.
   static constexpr std::size_t kSlack = 256;
   static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
   // Each of those that are known costs the operators that go ahead a
   // comparison.
   static constexpr std::size_t kMostWritten = 64;
-  // So many since the last flush are a stream, of which kRecent are nothing.
+  // This many since the last flush are a stream. kRecent of them are not.
   static constexpr std::size_t kStream = 512;
   static constexpr std::size_t kSpares = 2;
 
@@ -202,8 +204,8 @@ class Pending {
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
     HeldObjects objects;
-    // Of what was not pending the last that is held: it may come again, as the
-    // weight of a loop does.
+    // The last storage that is held and was not pending. It may come again, as
+    // the weight of a loop does.
     c10::StorageImpl* last = nullptr;
     bool counts_uses = true;  // each of what is pending holds its storage
     std::uint64_t elems = 0;
@@ -215,7 +217,7 @@ class Pending {
     void clear();
   };
 
-  /// What run_all() leaves to release_all().
+  /// The parts that run_all() leaves to release_all().
   struct Done {
     std::array<Batch, 2> batches;
     std::array<c10::TensorImpl*, kRecent> marked{};
@@ -235,7 +237,7 @@ class Pending {
   /// `is_fresh`: nobody else knows it yet.
   void note_recent(c10::TensorImpl* out, bool is_fresh);
   [[gnu::always_inline]] void hold_storages(const Needs& needs, bool is_fresh);
-  /// What is left to do for the request that was appended last, `added`.
+  /// Holds what `added`, the last request, needs.
   void hold(const Needs& needs, const Request& added, std::uint64_t elems);
   void note_written(const c10::StorageImpl* storage);
   /// Nothing must be done before `next` is appended.

@@ -34,7 +34,7 @@
 
 namespace gpuos::bridge {
 
-// As TRIED of building.py.
+// The versions are those of TRIED in choosing.py.
 static_assert(GPUOS_TORCH_VERSION == 211 || GPUOS_TORCH_VERSION == 213,
               "the bridge was not tried with this PyTorch");
 
@@ -102,8 +102,8 @@ inline auto hook_of(const c10::StorageImpl* storage) {
 #endif
 #undef GPUOS_PRIVATE_MEMBER
 
-/// As the functions of c10::raw, which take an atomic, of an object that this
-/// thread has just made and not yet shown to another.
+/// Replace the functions of c10::raw, which use atomics, for an object that
+/// this thread has just made and that no other thread has seen.
 inline void add_to_unseen(c10::intrusive_ptr_target* object,
                           std::uint64_t references) {
   std::atomic<std::uint64_t>& count = object->*count_member(object);

@@ -20,7 +20,7 @@ std::optional<std::uint8_t> axes_of(const Tensor& tensor,
   std::uint8_t axes = 0;
   for (std::int64_t dim : *dims) {
     if (dim < 0) dim += rank;
-    // Of a 0-d tensor PyTorch takes -1 and 0; that is left to it.
+    // PyTorch takes -1 and 0 for a 0-d tensor. That is left to it.
     if (dim < 0 || dim >= rank || (axes >> dim & 1) != 0) return std::nullopt;
     axes |= static_cast<std::uint8_t>(1u << dim);
   }
@@ -47,7 +47,7 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
       return RowTypes{opmath_of(type), at::kLong};
     case Recipe::Any:
     case Recipe::All:
-      // Of uint8 PyTorch gives uint8.
+      // PyTorch gives uint8 for uint8.
       if (type == at::kByte) return std::nullopt;
       return RowTypes{opmath_of(type), at::kBool};
     case Recipe::Amax:
@@ -131,7 +131,7 @@ std::int64_t rows_of(const Tensor& tensor, std::uint8_t axes) {
   return rows;
 }
 
-/// What PyTorch raises for, or warns of.
+/// Returns whether PyTorch raises or warns.
 bool is_refused(Recipe recipe, const Tensor& tensor, std::uint8_t axes,
                 const RowArguments& arguments) {
   switch (recipe) {

@@ -21,7 +21,7 @@ struct RowArguments {
   Tensor bias{};
 };
 
-/// As plan() of elementwise.h.
+/// Plans a reduction, as plan() of elementwise.h plans an operation.
 std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
                                  const RowArguments& arguments,
                                  const Tensor& out = {},

@@ -19,7 +19,7 @@ std::optional<Argument> kind_of(const c10::Argument& argument,
   if (type == "Tensor" || type == "Optional[Tensor]") return Argument::Tensor;
   if (type == "List[Tensor]") return Argument::Tensors;
   if (type == "number" || type == "Optional[number]")
-    // That of elu and celu is an operand.
+    // The alpha of elu and celu is an operand.
     return name == "alpha" && what.rule == Rule::Arithmetic ? Argument::Alpha
                                                             : Argument::Number;
   if (type == "List[number]") return Argument::Numbers;
@@ -309,14 +309,14 @@ std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema) {
   for (const c10::Argument& argument : schema.arguments()) {
     const auto kind = kind_of(argument, *form.what);
     if (!kind) return std::nullopt;
-    // Of a tensor beside lists each name makes something else.
+    // A tensor next to lists means something else for each name.
     if (form.is_foreach && *kind == Argument::Tensor) return std::nullopt;
     form.arguments.push_back(*kind);
   }
-  // Of _foreach forms those with an `out` list are left to PyTorch.
+  // _foreach forms with an `out` list are left to PyTorch.
   const bool has_out = schema.arguments().back().is_out();
   if (form.is_foreach && has_out) return std::nullopt;
-  // Of a copy into another tensor PyTorch asks its dtype.
+  // PyTorch uses the dtype of the other tensor for a copy into it.
   if (has_out && form.what->rule == Rule::Copy) return std::nullopt;
   form.is_in_place = !has_out && is_written(schema.arguments().front());
   if (!form.is_in_place &&

@@ -63,7 +63,7 @@ struct OverloadCall {
 bool read_call(const OverloadForm& form, c10::ArrayRef<c10::IValue> arguments,
                OverloadCall& call);
 
-/// The same for a reduction's overload.
+/// The call of a reduction's overload.
 struct RowCall {
   Tensor tensor;
   RowArguments arguments{};

@@ -43,8 +43,9 @@ std::size_t most_lent = 64;                         // under lending_mutex
 std::atomic<std::uint32_t> lent_arrays{0};          // capsules too
 // The deleter of blocks of PyTorch's allocator.
 c10::DeleterFnPtr cpu_deleter = nullptr;
-// That of a slice of a storage, of which torch.load(mmap=True) makes tensors:
-// its context is the whole. Null: this PyTorch makes them in another way.
+// The deleter of a storage's slice, from which torch.load(mmap=True) makes
+// tensors. Its context is the whole storage. It is null if this PyTorch makes
+// slices in another way.
 c10::DeleterFnPtr slice_deleter = nullptr;
 
 /// `is_known`: nobody took one before that was not seen.

@@ -46,9 +46,9 @@ void set_up_sites(std::function<Runner(c10::Device)> make_runner,
 /// In the child of a fork, where no runtime works any more: others are made.
 void forget_sites();
 
-/// The same, and returns what owned the runners: who drops it ends those
-/// runtimes that nobody else has. Only where nobody copies a site: under the
-/// lock of what is pending.
+/// Retires all sites and returns the owners of the runners. Dropping them ends
+/// runtimes without other owners. It needs the lock of pending requests, so
+/// that no thread copies a site.
 std::vector<std::shared_ptr<void>> retire_sites();
 
 /// Whether requests run in it. Takes no lock.

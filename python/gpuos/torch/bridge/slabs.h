@@ -46,8 +46,8 @@ class Slabs {
   static bool is_slot(const c10::DataPtr& data) noexcept {
     return data.get_deleter() == &give_back;
   }
-  /// Of a slot: another stream is at it too, so only PyTorch's allocator knows
-  /// when its block may be used again.
+  /// Notes that another stream uses a slot too. Only PyTorch's allocator knows
+  /// then when its block may be used again.
   static void share(const c10::DataPtr& data, c10::Stream stream);
 
  private:

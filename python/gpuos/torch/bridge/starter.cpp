@@ -21,7 +21,7 @@ void watch_for_change(const std::atomic<int>& state, int old) {
   const auto end = Clock::now() + kPatience;
   do {
     for (int look = 0; look < kLooks; ++look) {
-      // Whoever waits for the change looks once more and acquires it.
+      // A thread that waits for the change looks again and acquires it.
       if (state.load(std::memory_order_relaxed) != old) return;
       cpu_relax();
     }

@@ -168,7 +168,7 @@ consteval ElementwiseName named(std::string_view name) {
     if (one.name == name) return one;
   throw std::invalid_argument("expected a name of the table");
 }
-/// The same of a row recipe.
+/// Returns the row recipe of a name.
 consteval Recipe named_row(std::string_view name) {
   for (const RowName& one : kRowNames)
     if (one.name == name) return one.recipe;

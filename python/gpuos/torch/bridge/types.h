@@ -13,7 +13,7 @@ namespace gpuos::bridge {
 
 using at::Tensor;
 
-/// What decides an operation's dtypes.
+/// The rule that decides an operation's dtypes.
 enum class Rule : std::uint8_t {
   Arithmetic,  // the promoted dtype; bool is left to PyTorch
   Float,       // the same, integers as the default dtype
@@ -68,9 +68,9 @@ inline at::ScalarType opmath_of(at::ScalarType type) {
 /// Whether an operation in `common` takes the number as it is. PyTorch raises,
 /// or wraps, for the others.
 bool fits(const c10::Scalar& number, at::ScalarType common);
-/// The same of a number of powers and remainders, of a floating dtype:
+/// Returns whether a number of powers and remainders fits a floating dtype.
 /// PyTorch's kernels round it first, some to half types, and few take the
-/// smallest ones.
+/// smallest numbers.
 bool fits_as_rounded(double number, at::ScalarType type);
 
 /// Whether PyTorch makes the power of products, each rounded to the half type.
