@@ -68,13 +68,14 @@ RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
   check_positive("watchdog", options.watchdog);
   check_positive("submit_timeout", options.submit_timeout);
   check_positive("flush_after", options.flush_after);
-  if (options.backend == "auto" && !config().backend.empty())
-    options.backend = config().backend;
+  const bool is_of_environment =
+      options.backend == "auto" && !config().backend.empty();
+  if (is_of_environment) options.backend = config().backend;
   if (options.backend != "auto" && options.backend != "host" &&
       options.backend != "cuda")
     throw InvalidArgument(
-        concat("Runtime: backend: expected auto, cuda or host, got '",
-               options.backend, "'"));
+        concat(is_of_environment ? "GPUOS_BACKEND" : "Runtime: backend",
+               ": expected auto, cuda or host, got '", options.backend, "'"));
   return options;
 }
 

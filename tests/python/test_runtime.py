@@ -79,12 +79,21 @@ def test_wrong_options_are_refused():
         gpuos.Runtime("host", 0, "auto", 64)
 
 
-def test_the_environment_names_the_backend(run_python):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("host", "host"),
+        ("gpu", "GPUOS_BACKEND: expected auto, cuda or host, got 'gpu'"),
+    ],
+)
+def test_the_environment_names_the_backend(run_python, name, said):
     done = run_python(
-        "import os; os.environ['GPUOS_BACKEND'] = 'host'\n"
-        "import gpuos; print(gpuos.Runtime().backend)"
+        f"import os; os.environ['GPUOS_BACKEND'] = '{name}'\n"
+        "import gpuos\n"
+        "try: print(gpuos.Runtime().backend)\n"
+        "except gpuos.InvalidArgument as error: print(error)"
     )
-    assert (done.stdout, done.stderr) == ("host\n", "")
+    assert (done.stdout, done.stderr) == (f"{said}\n", "")
 
 
 def test_close_runs_what_is_pending(backend):
