@@ -174,7 +174,7 @@ def _round(x: Array, digits: int | None = None) -> Any:
 
 def _contains(x: Array, value: Any) -> bool:
     is_same = x == value
-    # What is no number is in no array.
+    # An object that is no number is in no array.
     return isinstance(is_same, Array) and as_bool(is_same.any())
 
 
@@ -238,7 +238,7 @@ def fill(x: Array, value: Any) -> None:
 def _assign(dtype: np.dtype[Any]) -> _core.Fused:
     def compute(to: Any, value: Any) -> Any:
         value = _as_dtype(value, dtype)
-        # Of the shape of `to`, but without its numbers.
+        # The result has the shape of `to`, but not its numbers.
         return np.where(np.logical_xor(to, to), to, value).astype(dtype)
 
     return fuse(compute)
@@ -383,7 +383,7 @@ def nan_to_num(
     return made
 
 
-# Those that only look at what is there do that on the host.
+# Methods that only look at the array do that on the host.
 _OF_HOST = (
     "array2string",
     "array_repr",
@@ -522,7 +522,7 @@ def _method(name: str) -> Callable[..., Any]:
     return lambda *args, **keywords: called(function, own, args, keywords)
 
 
-# What bindings/array_operators.cpp calls, by the names of the methods.
+# bindings/array_operators.cpp calls these, by the names of the methods.
 METHODS: dict[str, Callable[..., Any]] = (
     {
         name: _method(name)

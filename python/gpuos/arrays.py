@@ -1,4 +1,4 @@
-"""What runs when gpuos.Array computes: each operation is a program.
+"""Run the operations of gpuos.Array: each one is a program.
 
 So it reads and writes in the order in which it was written, and returns at once.
 """
@@ -193,7 +193,7 @@ def refuse(function: Callable[..., Any]) -> None:
 
 # ---- NumPy's ufuncs.
 
-# Those that are made of others.
+# These functions consist of others.
 _MADE = ("divmod", "frexp", "modf", "matmul", "vecdot")
 
 

@@ -41,7 +41,7 @@ def call(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
-    """What `function` gives for values. Raises InvalidArgument if unknown."""
+    """Call `function` with values. Raises InvalidArgument if it is unknown."""
     try:
         return _called(function, args, keywords)
     except refusals.ERRORS:
@@ -100,7 +100,7 @@ def handler(name: str) -> Callable[..., Any]:
 
 
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What programs compute by this name, although it is no ufunc: sinc."""
+    """Call the function of programs of this name, which is no ufunc: sinc."""
     name = function.__name__
 
     def compute(*args: Any, **keywords: Any) -> Any:
@@ -121,7 +121,7 @@ def _module_of(function: Callable[..., Any]) -> str:
     return getattr(function, "__module__", None) or "numpy"
 
 
-# What to use for what programs have not.
+# The advice for functions that programs do not have.
 _OUTSIDE = (
     "it has elementwise functions, reductions and views; call this one with "
     "arguments or results"

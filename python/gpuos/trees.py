@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import Callable, Iterator
 
-# What an argument is made of: itself in place of what it holds.
+# The structure of an argument, with a mark in place of each value.
 Shape = Any
 _LEAF = "leaf"  # an array or a number
 _RESERVED = ("out", "stream")
-# So many structures are no accident.
+# This many structures are no accident.
 _MANY = 32
-# As many as a function has programs for values.
+# The number of programs that a function keeps for values.
 _MOST = 256
 
 
@@ -45,7 +45,7 @@ def call(
     fused = of_shapes.get(shape)
     if fused is None:
         compute = of_leaves(function, name, shape)
-        # Of threads that come here together, one gives the function for all.
+        # If threads come here together, all use the function of one of them.
         fused = of_shapes.setdefault(shape, fuse(compute, runtime=runtime))
         if len(of_shapes) == _MANY:
             # NumPy is imported only by programs that fuse.

@@ -75,7 +75,7 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
 
 @contextlib.contextmanager
 def _cache_of(command: Command) -> Iterator[None]:
-    # What an earlier run compiled would count as compiled now.
+    # Code from an earlier run would count as compiled now.
     if command.is_of_torch:
         yield
         return

@@ -27,7 +27,7 @@ WAIT_S = 30.0
 
 
 class State:
-    """What a run has done so far, in a file; nowhere if there is none.
+    """The progress of a run, in a file; nowhere if there is none.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class State:
         }
         self.done: list[str] = content.get("done", [])
         self.before = tuple(self.done)
-        # Of the process before, which died in the middle of it.
+        # The measurement in which the earlier process died.
         self.died_in: str = content.get("current", "")
         self.reason: str = content.get("reason", "")
         self._parent = os.getppid()
@@ -120,7 +120,7 @@ def run_apart(command: Sequence[str]) -> int:
 
 def _wait(command: Sequence[str], folder: str) -> int:
     """Return how the process ended, or what a shell has for our own signal."""
-    # What a process that dies would leave behind goes with the folder.
+    # The files of a process that dies are removed with the folder.
     environment = {**os.environ, "TMPDIR": folder}
     told: list[int] = []
     with subprocess.Popen(command, env=environment) as process:

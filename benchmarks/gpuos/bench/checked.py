@@ -1,4 +1,4 @@
-"""What the checks of an operator cost: the same source with and without."""
+"""The cost of an operator's checks: one source with and without them."""
 
 from __future__ import annotations
 

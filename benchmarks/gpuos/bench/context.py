@@ -1,4 +1,4 @@
-"""What the measurements of one run share."""
+"""The state that the measurements of one run share."""
 
 from __future__ import annotations
 

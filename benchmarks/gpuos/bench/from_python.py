@@ -1,4 +1,4 @@
-"""What a task costs when Python submits it."""
+"""The cost of a task that Python submits."""
 
 from __future__ import annotations
 

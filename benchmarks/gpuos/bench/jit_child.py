@@ -1,4 +1,4 @@
-"""What `bench jit` measures in processes of their own."""
+"""The measurements of `bench jit` in processes of their own."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 
-# Of this process alone: a cache that outlives it has none of these.
+# The token belongs to this process alone, so no older cache has these sources.
 TOKEN = f"{os.getpid()}_{time.time_ns()}"
 _numbers = itertools.count(1)
 

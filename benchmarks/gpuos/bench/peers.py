@@ -1,4 +1,4 @@
-"""What a program would use instead: NumPy, PyTorch and CuPy.
+"""The peers that a program would use instead: NumPy, PyTorch and CuPy.
 
 Streams of independent adds are returned in microseconds an add.
 """

@@ -13,7 +13,7 @@ from typing import Any
 from gpuos.bench.report import number
 from gpuos.bench.row import Series
 
-# What a line of ours is called by the tables; all others are peers.
+# The names of our lines in the tables. All others are peers.
 OURS = (
     *("resident", "burst", "auto", "interpreted", "compiled"),
     "a cell of a session",

@@ -79,7 +79,7 @@ def _shapes_ratio(
         "another shape",
     )
     one = _loops.program_stream_ns(rig, program, ELEMS, shapes, sizes.reps)
-    # As many elements on the average.
+    # The number of elements is equal on average.
     many = _loops.program_stream_ns(
         rig, program, ELEMS - shapes // 2, shapes, sizes.reps, grows=True
     )

@@ -1,4 +1,4 @@
-"""What the rows of `bench programs` compute, as each library writes it."""
+"""The work of the rows of `bench programs`, as each library writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark measures: rows of a table and lines of a plot."""
+"""The results of a benchmark: rows of a table and lines of a plot."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class Run:
         self._state.done.append(measure.name)
         self._state.save(self.rows, self.context.series)
         self.save()
-        # What is seen is saved, whenever the run is interrupted.
+        # Measured rows are saved, whenever the run is interrupted.
         for row in measure.rows:
             if self.options.asked or screen.is_shown(row):
                 say(self._view.format_row(row))

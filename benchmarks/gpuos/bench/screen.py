@@ -1,4 +1,4 @@
-"""What a user sees of a row: operation, gpuos, factor, peers; 80 columns."""
+"""Print a row in 80 columns: operation, gpuos, factor, peers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TABLE = Table()
 GROUP = 100
 SAMPLES = (1, 50, 100, 200, 400, 700, 1000)
 LIMIT_S = 300.0
-# As many cells of host code as a person types; some of each end.
+# As many cells as a person types, and how many of each end are compared.
 HOST_CELLS = 100
 HOST_GROUP = 10
 

@@ -1,4 +1,4 @@
-"""What fills the rows of `bench torch`."""
+"""Measure the rows of `bench torch`."""
 
 from __future__ import annotations
 

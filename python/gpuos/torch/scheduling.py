@@ -50,7 +50,7 @@ class _Block:
 
 
 class _EagerBlock:
-    """The same in one that was entered without a bridge."""
+    """A scheduler's block that was entered without a bridge."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
@@ -58,13 +58,14 @@ class _EagerBlock:
 
 
 _blocks: weakref.WeakSet[_Block] = weakref.WeakSet()  # of all, under _lock
-# Those that begin to defer when the bridge is there; of all, under _lock.
+# Blocks of all threads that begin to defer when the bridge is there. Under
+# _lock.
 _waiting: weakref.WeakSet[_EagerBlock] = weakref.WeakSet()
 
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        # Those that were entered without a bridge are outside of the others.
+        # Blocks that were entered without a bridge are outside of the others.
         self.eager: list[_EagerBlock] = []
         self.blocks: list[_Block] = []
 
@@ -189,7 +190,7 @@ class Scheduler:
         return scheduled
 
     def flush(self, sync: bool = False) -> None:
-        """As `gpuos.torch.flush()`."""
+        """Call `gpuos.torch.flush()`."""
         flush(sync)
 
 
@@ -430,8 +431,8 @@ os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _set_timer() -> None:
-    # What waits may be anybody's, so the shortest interval is for all of it.
-    # Under _lock.
+    # Pending operations may be of any block, so the shortest interval is for
+    # all. Under _lock.
     global _timer_ms  # noqa: PLW0603
     shortest = min((block.interval_ms for block in _blocks), default=0.0)
     if shortest == _timer_ms:
