@@ -104,6 +104,7 @@ class Calls:
             "_is_operation": (_core._is_operation, ["sinc"], {}),
             "_make_deterministic": (_core._make_deterministic, [rt], {}),
             "_is_number": (_core._is_number, [x], {}),
+            "_set_number": (_core._set_number, [rt.zeros(()), True], {}),
             "_view_at": (_core._view_at, [x, 0], {}),
             "_overlap": (_core._overlap, [x, out], {}),
             "_has_captured": (_core._has_captured, [rt], {}),

@@ -30,7 +30,14 @@ NEVER = ("C++ type", "pybind", "incompatible", "Invoked", "vector::")
 
 # Need a GPU to be made; and what Python and NumPy call with operands that they
 # have looked at (test_fuse_errors.py).
-ELSEWHERE = ("Kernel.", "Value.__", "_Functions.", "_watch_arrays")
+ELSEWHERE = (
+    "Kernel.",
+    "Value.__",
+    "_Functions.",
+    "_enter",
+    "_leave",
+    "_watch_arrays",
+)
 
 
 def callables_of_the_stub():
