@@ -262,7 +262,7 @@ def test_everyday_lines(rt):
     }
     arrays = {name: rt.array(value) for name, value in data.items()}
     for line in LINES:
-        wanted = quietly(eval, line, {"np": np, **data})
+        wanted = np.asarray(quietly(eval, line, {"np": np, **data}))
         made = eval(line, {"np": np, **arrays})
         if isinstance(made, gpuos.Array):
             made = made.numpy()

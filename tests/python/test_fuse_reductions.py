@@ -76,7 +76,8 @@ def test_what_is_small_beside_the_maximum_counts(rt, dtype):
     rows = [[0, -17], [0, -40], [-40, 0], [3, 3], [1e-3, -60], [-700, -700.5]]
     x = np.array(rows, dtype)
     exact, normal = [], []
-    with decimal.localcontext(prec=60):
+    with decimal.localcontext() as context:
+        context.prec = 60
         for row in x.tolist():
             terms = [decimal.Decimal(term) for term in row]
             exact.append(sum(term.exp() for term in terms).ln())

@@ -337,7 +337,9 @@ def test_powers_of_bools_are_numpys(host):
     bools = np.array([False, True])
     fused = host.fuse(lambda x, k: x**k)
     for k in (0, 1, 2, 3, 2.0, True, np.int8(2), 7):
-        assert not differ(bools**k, fused(host.array(bools), k)), k
+        # Before NumPy 2.3 `**` takes 2.0 for 2.
+        wanted = np.power(bools, k) if isinstance(k, float) else bools**k
+        assert not differ(wanted, fused(host.array(bools), k)), k
     assert len(fused.programs()) == 5  # one of integers that are not 2
 
 
