@@ -40,7 +40,7 @@ static_assert(sizeof(Fault) == 128, "two cache lines");
 // first. One holds the address of its Fault, with the number of buffers in the
 // upper byte. Tasks that are not elementwise have the elements of each buffer.
 enum : u32 { kBuffersAt = 56 };
-// As the number of elements of a buffer: that buffer has as many as the task.
+// Stands for the number of elements of a buffer that has as many as the task.
 enum : u64 { kAsTask = ~u64{0} };
 
 }  // namespace abi

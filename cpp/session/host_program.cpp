@@ -18,6 +18,9 @@
 namespace gpuos::session {
 namespace {
 
+// Answers that others_of() keeps.
+constexpr std::size_t kMostOthers = 256;
+
 int next_session() {
   static std::atomic<int> last{0};
   return ++last;
@@ -309,7 +312,8 @@ std::map<std::string, NameKind> HostProgram::ask(
   }
 }
 
-// A using-declaration of something that is not there is an error.
+// The compiler is asked which names exist, because a using-declaration of
+// another one is an error.
 std::string HostProgram::others_of(const std::string& name,
                                    const std::string& includes) {
   std::vector<std::string> others = {concat("using ::", name, "; ")};
@@ -317,9 +321,9 @@ std::string HostProgram::others_of(const std::string& name,
     if (entry->item.opens == "std")
       others.push_back(concat("using std::", name, "; "));
   }
-  const auto [known, is_new] =
-      others_.try_emplace(concat(name, "\n", others.size(), "\n", includes));
-  if (!is_new) return known->second;
+  const std::string key = concat(name, "\n", others.size(), "\n", includes);
+  if (const auto known = others_.find(key); known != others_.end())
+    return known->second;
   std::vector<std::string> lines;
   for (const std::string& each : others)
     lines.push_back(
@@ -330,9 +334,12 @@ std::string HostProgram::others_of(const std::string& name,
                                    .text = questions_of(lines),
                                    .exports = ""}),
                  lines.size());
+  if (is_there.empty()) return "";  // the compiler gave no answer
+  std::string found;
   for (std::size_t i = 0; i < is_there.size(); ++i)
-    known->second += is_there[i] ? others[i] : "";
-  return known->second;
+    found += is_there[i] ? others[i] : "";
+  if (others_.size() >= kMostOthers) others_.clear();
+  return others_[key] = found;
 }
 
 std::string HostProgram::macros_of(const CellText& cell) {

@@ -36,14 +36,17 @@ bool is_same(PyObject* a, PyObject* b) {
     return true;
   }
   if (PyFrozenSet_Check(a)) {
-    const py::list all(py::handle(b).cast<py::object>());
-    return PySet_GET_SIZE(a) == PySet_GET_SIZE(b) &&
-           std::ranges::all_of(
-               py::list(py::handle(a).cast<py::object>()), [&](py::handle x) {
-                 return std::ranges::any_of(all, [&](py::handle y) {
-                   return is_same(x.ptr(), y.ptr());
-                 });
-               });
+    if (PySet_GET_SIZE(a) != PySet_GET_SIZE(b)) return false;
+    py::dict known;
+    for (const py::handle y : py::reinterpret_borrow<py::frozenset>(b))
+      known[y] = y;
+    for (const py::handle x : py::reinterpret_borrow<py::frozenset>(a)) {
+      PyObject* const y = PyDict_GetItemWithError(known.ptr(), x.ptr());
+      if (y == nullptr && PyErr_Occurred() != nullptr)
+        throw py::error_already_set();
+      if (y == nullptr || !is_same(x.ptr(), y)) return false;
+    }
+    return true;
   }
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) throw py::error_already_set();

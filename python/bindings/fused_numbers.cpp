@@ -251,7 +251,7 @@ py::object TracedNumbers::type_of(const Value& value) const {
   const auto place = place_of(value);
   if (!place) return {};
   const py::object& number = numbers_[*place];
-  // Those of one dtype have one program, also of a class that is made of it.
+  // Scalars of one dtype share a program, also those of a derived class.
   const bool is_scalar =
       is_numpy_scalar(number.ptr()) && !is_ndarray(number.ptr());
   return is_scalar ? py::object(number.attr("dtype").attr("type"))

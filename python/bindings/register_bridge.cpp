@@ -47,7 +47,8 @@ void watch_arrays(const py::capsule& capsule) {
   if (array_watch == nullptr) throw py::error_already_set();
 }
 
-// ---- a scheduler's block: Ctrl-C raises between calls of Python's code only
+// ---- A scheduler's block. Ctrl-C raises in Python's code, never in these
+// functions, so a block is entered or left in one step.
 
 py::object enter(const py::object& scheduler) {
   const py::object enter_now = scheduler.attr("_entering")();

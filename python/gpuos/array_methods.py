@@ -500,12 +500,13 @@ def call_function(
     keywords: dict[str, Any],
 ) -> Any:
     """Run what NumPy's __array_function__ is called for."""
-    kinds = tuple(type(x) for x in (args, keywords))
-    if not callable(function) or kinds != (tuple, dict):
-        names = ", ".join(x.__name__ for x in (type(function), *kinds))
+    if not (
+        callable(function) and type(args) is tuple and type(keywords) is dict
+    ):
+        kinds = (type(x).__name__ for x in (function, args, keywords))
         raise TypeError(
             "__array_function__: expected a function of NumPy, a tuple and a "
-            f"dict, got {names}"
+            f"dict, got {', '.join(kinds)}"
         )
     if Value in types:
         return NotImplemented

@@ -5,6 +5,7 @@ So it reads and writes in the order in which it was written, and returns at once
 
 from __future__ import annotations
 
+import math
 import numbers
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -377,13 +378,13 @@ def _of_dtype(function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 # ---- Results without axes, which are numbers unless NumPy gives an array.
 
-_OF_ARRAYS = (
+_OF_ARRAYS = {
     np.broadcast_arrays,
     np.broadcast_to,
     np.isin,
     np.select,
     np.where,
-)
+}
 
 
 def as_numpys(function: Callable[..., Any], made: Any) -> Any:
@@ -475,11 +476,14 @@ _PLACE = _Place()
 
 
 def _type_of(argument: Any) -> Any:
-    if type(argument) is tuple:
+    kind = type(argument)
+    if kind is tuple:
         return tuple(map(_type_of, argument))
-    if isinstance(argument, (float, complex, np.inexact)):
-        return type(argument), repr(argument)
-    return type(argument)
+    if kind is float:
+        return kind if argument else (kind, math.copysign(1, argument))
+    if isinstance(argument, (complex, np.inexact)):
+        return kind, repr(argument)
+    return kind
 
 
 def _as_key(argument: Any) -> Any:

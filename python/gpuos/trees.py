@@ -52,10 +52,11 @@ def call(
             from gpuos.tracing import warn_of_many_shapes  # noqa: PLC0415
 
             warn_of_many_shapes(function, name, _MANY, _MOST)
-    with suppress(KeyError):  # another thread may have let go of it
-        of_shapes.move_to_end(shape)
-        if len(of_shapes) > _MOST:
-            of_shapes.popitem(last=False)
+    if len(of_shapes) > _MANY:
+        with suppress(KeyError):  # another thread may have removed it
+            of_shapes.move_to_end(shape)
+            if len(of_shapes) > _MOST:
+                of_shapes.popitem(last=False)
     return getattr(fused, method)(*leaves, **reserved)
 
 
@@ -87,6 +88,8 @@ def _take_apart(x: Any, leaves: list[Any]) -> Shape:
 
 def _told_apart(key: Any) -> Any:
     """Return what differs in keys that are equal, as 1, 1.0 and True are."""
+    if type(key) is str:
+        return str
     if isinstance(key, (tuple, frozenset)):
         kind = tuple if isinstance(key, tuple) else frozenset
         return type(key), kind(map(_told_apart, key))

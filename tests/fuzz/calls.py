@@ -103,7 +103,7 @@ MAY_RAISE = {
     "np.split": "AttributeError",  # so is this
     "__getattr__": "AttributeError",
 }
-# What gpuos.Array refuses as an attribute: a sentence says what to do.
+# gpuos.Array refuses these attributes. A sentence says what to do.
 LACKING = {n for n in dir(np.ndarray) if not n.startswith("_")}
 LACKING |= {"itemset", "newbyteorder", "tostring"}  # of NumPy 1
 MAY_RAISE = dict.fromkeys(LACKING, "AttributeError") | MAY_RAISE

@@ -19,7 +19,7 @@ TABLE = Table()
 GROUP = 100
 SAMPLES = (1, 50, 100, 200, 400, 700, 1000)
 LIMIT_S = 300.0
-# As many cells as a person types, and how many of each end are compared.
+# A person types about so many cells. The first and last ten are compared.
 HOST_CELLS = 100
 HOST_GROUP = 10
 
