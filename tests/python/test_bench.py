@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import math
 import os
 import signal
 import subprocess
@@ -10,11 +8,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from bench_support import check_rows, tiny_run
 from deadlines import WAIT_S
 
-from gpuos.bench import _loops, context, main, report, timing
+import gpuos
+from gpuos.bench import _loops, context, tables, timing
 from gpuos.bench.command import QUEUE
-from gpuos.bench.row import Measure, Row, Unavailable, run_measure
+from gpuos.bench.row import Measure, Row, run_measure
 
 TINY = context.Sizes(
     bulk_tasks=600,
@@ -34,37 +34,21 @@ TINY = context.Sizes(
 )
 
 
-@pytest.fixture
-def run_tiny(monkeypatch, tmp_path):
-    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
-
-    def run(*arguments):
-        path = tmp_path / "bench.json"
-        code = main(
-            ["queue", "--backend", "host", "--json", str(path), *arguments]
-        )
-        return code, json.loads(path.read_text())
-
-    return run
+run_tiny = tiny_run(QUEUE, TINY)
 
 
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    code, content = run_tiny("--asked")
-    printed = capsys.readouterr().out
-    names = [row.name for m in QUEUE.measures() for row in m.rows]
-    assert [row["name"] for row in content["rows"]] == names
-    for row in content["rows"]:
-        assert row["name"] in printed
-        if row["value"] is None:
-            assert row["error"] == "needs the cuda backend"
-        else:
-            assert math.isfinite(row["value"])
-            assert not row["error"]
-    assert code == 0
+    content = run_tiny("--asked")
+    check_rows(
+        QUEUE,
+        content,
+        capsys.readouterr().out,
+        lambda row: row["error"] == "needs the cuda backend",
+    )
 
 
 def test_json_says_where_and_how(run_tiny):
-    _, content = run_tiny("--only", "host")
+    content = run_tiny("--only", "host")
     for key in ("date", "command", "device", "driver", "versions"):
         assert content[key]
     assert content["backend"] == "host"
@@ -83,38 +67,42 @@ def test_markdown_has_a_line_for_each_row(run_tiny, tmp_path):
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_plot_is_optional(run_tiny, tmp_path, capsys, kind):
     path = tmp_path / f"plot.{kind}"
-    code, content = run_tiny("--only", "scaling", "--plot", str(path))
+    content = run_tiny("--only", "scaling", "--plot", str(path))
     assert content["series"]["elems"]["x"] == [64, 256]
     assert path.exists() or "no plot: matplotlib" in capsys.readouterr().out
-    assert code == 0
 
 
 def test_no_task_is_lost_while_an_operator_is_replaced(run_tiny):
-    _, content = run_tiny("--only", "swaps")
+    content = run_tiny("--only", "swaps")
     lost = content["rows"][2]
     assert lost["value"] == 0
     assert "2 swaps" in lost["note"]
 
 
-def test_failed_measurement_is_written_down():
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("an add, n=1 | ns <= 8", Row("an add, n=1", "ns", 8.0)),
+        ("a copy | % >= 0.5", Row("a copy", "%", 0.5, True)),
+        ("a [x | y] | x >= 2 on host", Row("a [x | y]", "x", 2.0, True, True)),
+        ("a < b on host | us", Row("a < b on host", "us")),
+        ("a | us on host", Row("a", "us", on_host=True)),
+        ("points |", Row("points", "")),
+    ],
+)
+def test_a_line_declares_a_row(line, expected):
+    assert Row.declared(line) == expected
+
+
+def test_rows_with_a_figure_keep_it_where_another_fails():
     def fail(_context, first, _second):
         first.value = 1.0
-        message = "broken\nbadly"
-        raise RuntimeError(message)
+        raise gpuos.BackendUnavailable("no\ncompiler")
 
     rows = [Row("first", "us"), Row("second", "us")]
     run_measure(None, Measure("both", rows, fail))
-    assert [row.error for row in rows] == ["", "RuntimeError: broken badly"]
-
-
-def test_peer_that_is_missing_leaves_a_reason():
-    def absent():
-        message = "cupy is not installed"
-        raise Unavailable(message)
-
-    row = Row("add", "ns")
-    row.peer("cupy", absent)
-    assert row.peers == {"cupy": "cupy is not installed"}
+    assert [row.error for row in rows] == ["", "no\ncompiler"]
+    assert [row.is_unavailable for row in rows] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +133,7 @@ def test_judgement(row, ok):
     ],
 )
 def test_numbers_have_three_digits(value, text):
-    assert report.number(value) == text
+    assert tables.number(value) == text
 
 
 def test_settled_threads_may_run_everywhere_afterwards(monkeypatch):

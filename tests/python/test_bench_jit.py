@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 
 import pytest
+from bench_support import check_rows, tiny_run
 
 import gpuos
 from gpuos.bench import context, jit, jit_child, main
@@ -24,41 +23,24 @@ def nvrtc():
         pytest.skip(str(error))
 
 
-@pytest.fixture
-def run_tiny(monkeypatch, tmp_path):
-    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
+run_tiny = tiny_run(JIT, TINY)
 
-    def run(*arguments):
-        path = tmp_path / "bench.json"
-        code = main(
-            ["jit", "--backend", "host", "--json", str(path), *arguments]
-        )
-        return code, json.loads(path.read_text())
 
-    return run
+def may_lack(row):
+    if "fast_compile" in row["name"]:
+        return "expected NVRTC 12.8 or newer" in row["error"]
+    return "tiered" in row["name"] and row["error"] == "needs the cuda backend"
 
 
 @pytest.mark.usefixtures("nvrtc")
 def test_every_row_is_measured_but_those_of_a_gpu(run_tiny, capsys):
-    code, content = run_tiny("--asked")
-    printed = capsys.readouterr().out
-    names = [row.name for m in JIT.measures() for row in m.rows]
-    assert [row["name"] for row in content["rows"]] == names
-    for row in content["rows"]:
-        assert row["name"] in printed
-        if "tiered" in row["name"]:
-            assert row["error"] == "needs the cuda backend"
-        elif "fast_compile" in row["name"] and row["error"]:
-            assert "expected NVRTC 12.8 or newer" in row["error"]
-        else:
-            assert math.isfinite(row["value"]), row
-            assert not row["error"]
-    assert code == 0
+    content = run_tiny("--asked")
+    check_rows(JIT, content, capsys.readouterr().out, may_lack)
 
 
 @pytest.mark.usefixtures("nvrtc")
 def test_limits_are_those_of_the_machine(run_tiny):
-    _, content = run_tiny("--only", "cold", "memory")
+    content = run_tiny("--only", "cold", "memory")
     assert [row["asked"] for row in content["rows"]] == [25, 5]
     assert all(row["ok"] is not None for row in content["rows"])
     assert content["versions"]["nvrtc"]
@@ -66,7 +48,7 @@ def test_limits_are_those_of_the_machine(run_tiny):
 
 @pytest.mark.usefixtures("nvrtc")
 def test_peers_are_measured_or_say_why_not(run_tiny):
-    _, content = run_tiny("--only", "cold")
+    content = run_tiny("--only", "cold")
     peers = content["rows"][0]["peers"]
     assert list(peers) == ["cuda.core Program", "CuPy RawModule with the load"]
     for value in peers.values():

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import json
-import math
-
 import numpy as np
 import pytest
+from bench_support import check_rows, tiny_run
 
 import gpuos
-from gpuos.bench import _loops, context, main, program_scaling
+from gpuos.bench import _loops, context, program_scaling
 from gpuos.bench.command import PROGRAMS
 from gpuos.bench.program_arrays import ask_beside_compiled
 from gpuos.bench.program_chain import run_host
@@ -35,41 +33,21 @@ TINY = context.Sizes(
 )
 
 
-@pytest.fixture
-def run_tiny(monkeypatch, tmp_path):
-    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
-
-    def run(*arguments):
-        path = tmp_path / "bench.json"
-        code = main(
-            ["programs", "--backend", "host", "--json", str(path), *arguments]
-        )
-        return code, json.loads(path.read_text())
-
-    return run
-
-
-def is_missing_compiler(text):
-    return "compiler" in text
+run_tiny = tiny_run(PROGRAMS, TINY)
 
 
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    code, content = run_tiny("--quick", "--asked")
-    printed = capsys.readouterr().out
-    names = [row.name for m in PROGRAMS.measures() for row in m.rows]
-    assert [row["name"] for row in content["rows"]] == names
-    for row in content["rows"]:
-        assert row["name"] in printed
-        if row["value"] is None:
-            assert is_missing_compiler(row["error"])
-        else:
-            assert math.isfinite(row["value"]), row
-            assert not row["error"]
-    assert code == 0
+    content = run_tiny("--quick", "--asked")
+    check_rows(
+        PROGRAMS,
+        content,
+        capsys.readouterr().out,
+        lambda row: "compiler" in row["error"],
+    )
 
 
 def test_peers_are_measured_or_say_why_not(run_tiny):
-    _, content = run_tiny("--only", "host", "trace")
+    content = run_tiny("--only", "host", "trace")
     trace, host = content["rows"]
     assert not trace["peers"]
     assert host["peers"]["numpy"] > 0
@@ -79,7 +57,7 @@ def test_peers_are_measured_or_say_why_not(run_tiny):
 
 def test_lines_of_the_plot_have_a_value_for_each_x(run_tiny, tmp_path):
     plot = tmp_path / "plot.png"
-    code, content = run_tiny(
+    content = run_tiny(
         "--only", "operations", "elements", "pending", "--plot", str(plot)
     )
     series = content["series"]
@@ -92,7 +70,6 @@ def test_lines_of_the_plot_have_a_value_for_each_x(run_tiny, tmp_path):
         assert all(value > 0 for value in one["lines"]["interpreted"])
         for line in one["lines"].values():
             assert len(line) == 2
-    assert code == 0
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from bench_support import check_rows, tiny_run
 
 torch = pytest.importorskip("torch")
 
@@ -14,7 +14,6 @@ from gpuos.bench import (
     main,
     torch_arms,
     torch_programs,
-    torch_small,
 )
 from gpuos.bench.command import TORCH
 from gpuos.bench.row import Unavailable
@@ -39,35 +38,20 @@ TINY = context.Sizes(
 )
 
 
-@pytest.fixture
-def run_tiny(monkeypatch, tmp_path):
-    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
-
-    def run(*arguments):
-        path = tmp_path / "bench.json"
-        code = main(
-            ["torch", "--device", "cpu", "--json", str(path), *arguments]
-        )
-        return code, json.loads(path.read_text())
-
-    return run
+run_tiny = tiny_run(TORCH, TINY, ("--device", "cpu"))
 
 
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    code, content = run_tiny("--quick", "--asked")
-    printed = capsys.readouterr().out
-    names = [row.name for m in TORCH.measures() for row in m.rows]
-    assert [row["name"] for row in content["rows"]] == names
-    for row in content["rows"]:
-        assert row["name"] in printed
-        if row["value"] is None:
-            assert "CUDA graph" in row["name"]
-            assert row["error"] == "needs a GPU"
-        else:
-            assert math.isfinite(row["value"]), row
-            assert row["value"] > 0
-            assert row["peers"]["eager us"] > 0
-    assert code == 0
+    content = run_tiny("--quick", "--asked")
+    check_rows(
+        TORCH,
+        content,
+        capsys.readouterr().out,
+        lambda row: row["error"] == "needs a GPU",
+    )
+    assert all(
+        row["peers"]["eager us"] > 0 for row in content["rows"] if row["value"]
+    )
 
 
 def test_bridge_is_compiled_before_the_rows(monkeypatch):
@@ -94,7 +78,7 @@ def test_times_are_those_of_the_ratio_that_is_shown(
     monkeypatch.setattr("gpuos.bench.torch_runs._over_eager", over_eager)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     try:
-        _, content = run_tiny("--only", "host-block")
+        content = run_tiny("--only", "host-block")
     finally:
         torch.set_num_threads(1)
     (row,) = content["rows"]
@@ -106,13 +90,13 @@ def test_times_are_those_of_the_ratio_that_is_shown(
 def test_compiler_is_left_out_if_asked(run_tiny, monkeypatch):
     sizes = replace(TINY, torch_compiles=True)
     monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: sizes)
-    _, content = run_tiny("--only", "host-add", "--no-compile")
+    content = run_tiny("--only", "host-add", "--no-compile")
     (row,) = content["rows"]
     assert not any("compile" in name for name in row["peers"])
 
 
 def test_peers_are_measured_or_say_why_not(run_tiny):
-    _, content = run_tiny("--only", "adds", "mixed")
+    content = run_tiny("--only", "adds", "mixed")
     requests, transparent, mixed = content["rows"]
     assert requests["peers"] == transparent["peers"]
     assert requests["peers"]["_foreach us"] > 0
@@ -129,7 +113,7 @@ def test_compilers_are_peers(run_tiny, monkeypatch):
         return function
 
     monkeypatch.setattr(torch, "compile", compile_nothing)
-    _, content = run_tiny("--only", "host-chain", "optimizer")
+    content = run_tiny("--only", "host-chain", "optimizer")
     optimizer, chain = content["rows"]
     assert "takes minutes" in optimizer["peers"]["torch.compile default"]
     assert chain["peers"]["torch.compile default us"] > 0
@@ -168,7 +152,7 @@ def test_wrong_results_are_an_error():
 
 def test_wrong_scheduler_is_an_error():
     gt = pytest.importorskip("gpuos.torch")
-    work = torch_small.adds(torch, "cpu", TINY)
+    work = torch_programs.adds(torch, "cpu", TINY)
     torch_arms.check_work(torch, gt, work)
     calls = iter(range(100))
     wrong = replace(work, step=lambda a, b: a + b + next(calls))
@@ -180,7 +164,7 @@ def test_peers_that_cannot_be_say_why():
     work = torch_programs.optimizer(torch, "cpu", TINY)
     with pytest.raises(Unavailable, match="takes minutes"):
         torch_arms.compiled_arm(torch, work, "default")
-    work = torch_small.mixed(torch, "cpu", TINY)
+    work = torch_programs.mixed(torch, "cpu", TINY)
     with pytest.raises(Unavailable, match="equal operations"):
         torch_arms.foreach_arm(torch, work)
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from deadlines import WAIT_S
 
-from gpuos.bench import plots, screen
+from gpuos.bench import plots, tables
 from gpuos.bench.row import Row, Series
 
 # A table of measurements that each end in another way. They run in a process
@@ -25,13 +25,12 @@ import os, signal, sys, time
 from types import ModuleType
 from gpuos import bench
 from gpuos.bench import apart, command
-from gpuos.bench.row import Row, Table, Unavailable
+from gpuos.bench.row import Table, Unavailable
 
 TABLE = Table()
 
 def make(key, function, limit_s=60.0):
-    row = Row(key + " is measured", "us")
-    TABLE.rows(key, row, limit_s=limit_s)(function)
+    TABLE.rows(key, key + " is measured | us", limit_s=limit_s)(function)
 
 def works(context, row):
     row.value = 2.0
@@ -188,7 +187,7 @@ def test_asked_shows_what_is_asked_and_what_is_not_there(run_ways):
     plain, _ = run_ways(["works", "lacks"])
     assert "asked " not in plain.stdout.partition("--asked")[0]
     assert "not installed" not in plain.stdout
-    assert max(map(len, plain.stdout.splitlines())) <= screen.WIDTH
+    assert max(map(len, plain.stdout.splitlines())) <= tables.WIDTH
 
 
 def test_progress_and_the_time_left_are_for_a_terminal(run_ways):
@@ -224,35 +223,20 @@ def test_progress_and_the_time_left_are_for_a_terminal(run_ways):
 )
 def test_factor_is_over_the_best_peer(unit, value, more, peers, expected):
     row = Row("a", unit, None, more, value=value, peers=peers)
-    found = screen.factor(row)
+    found = tables.factor(row)
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-def test_names_of_any_length_leave_figures_in_their_columns():
-    rows = [
-        Row("n" * length, "us", value=2.0, peers={"p" * 30: 4.0, "q" * 60: 6.0})
-        for length in (1, screen.NAME, screen.NAME + 1, screen.WIDTH)
-    ]
-    for row in rows:
-        lines = screen.format_row(row).splitlines()
-        assert max(map(len, lines)) <= screen.WIDTH
-        [figures] = [line for line in lines if line.endswith("2 x")]
-        assert figures.index(" us") == screen.NAME + screen.OURS - len(" us")
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (200, "ns", "200 ns"),
-        (2000, "ns", "2 us"),
-        (1000, "us", "1 ms"),
-        (0.5, "us", "500 ns"),
-        (1.5, "ms", "1.5 ms"),
-        (0.5, "ns", "0.5 ns"),
-    ],
-)
-def test_ticks_are_times(value, unit, text):
-    assert plots.time_text(value, unit) == text
+@pytest.mark.parametrize("view", [tables.SCREEN, tables.ASKED])
+def test_names_of_any_length_leave_figures_in_their_columns(view):
+    first, second, *_ = view.widths
+    for length in (1, first, first + 1, tables.WIDTH):
+        row = Row("n" * length, "us", value=2.0)
+        row.peers = {"p" * 30: 4.0, "q" * 60: 6.0}
+        lines = view.row(row).splitlines()
+        assert max(map(len, lines)) <= tables.WIDTH
+        [figures] = [line for line in lines if "2 us" in line]
+        assert figures.index(" us") == first + second - len(" us")
 
 
 def lines_of(**lines):
@@ -277,15 +261,6 @@ def lines_of(**lines):
 )
 def test_a_plots_title_says_what_it_shows(series, title):
     assert plots.title_of(series) == title + "us a call, over operations"
-
-
-def test_names_at_the_ends_of_lines_do_not_meet():
-    for places in itertools.product((0.0, 0.5, 0.52, 1.0), repeat=3):
-        moved = sorted(plots.apart(list(places), 0.05))
-        for before, after in itertools.pairwise(moved):
-            assert after - before >= 0.05 - 1e-9
-    assert plots.apart([], 0.05) == []
-    assert plots.apart([0.2, 0.9], 0.05) == [0.2, 0.9]
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from deadlines import WAIT_S
 
-from gpuos.bench.report import write_json
 from gpuos.bench.row import Row
+from gpuos.bench.tables import write_json
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "measurements_table"

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from deadlines import WAIT_S
 
-from gpuos.bench.report import number
+from gpuos.bench.tables import number
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "readme_figures"

@@ -42,7 +42,7 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
     add = parser.add_argument
     parser.set_defaults(chosen=command, device=0, plot=None)
     parser.set_defaults(no_compile=False, cells=0, arch="")
-    if command.is_of_torch:
+    if command.name == "torch":
         devices = ["auto", "cpu", "cuda"]
         add("--device", dest="backend", choices=devices, default="auto")
         add(
@@ -53,7 +53,7 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
     else:
         add("--backend", choices=["auto", "host", "cuda"], default="auto")
         add("--device", type=int, metavar="N")
-    if command.is_of_cells:
+    if command.name == "session":
         add("--cells", type=int, metavar="N", help="1000 if not given")
         what = "such as sm_90; the device's, or the newest, if not given"
         add("--arch", metavar="SM", help=what)
@@ -76,12 +76,12 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
 @contextlib.contextmanager
 def _cache_of(command: Command) -> Iterator[None]:
     # Code from an earlier run would count as compiled now.
-    if command.is_of_torch:
+    if command.name == "torch":
         yield
         return
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
         before = os.environ.get(CACHE)
-        os.environ[CACHE] = folder if command.has_disk_cache else "off"
+        os.environ[CACHE] = folder if command.name == "jit" else "off"
         try:
             yield
         finally:
@@ -129,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"gpuos bench: {error}\n")
             return 1
         environment = describe(stats, arguments)
-        if chosen.is_of_torch:
+        if chosen.name == "torch":
             _compile_bridge()
         run = Run(options, context, environment, state)
         try:

@@ -11,7 +11,6 @@ from gpuos.bench.row import (
     Row,
     Series,
     Table,
-    at_least,
     attempt,
     check_right,
     median,
@@ -22,16 +21,6 @@ from gpuos.bench.timing import GIGA, MICRO, seconds_of
 TABLE = Table()
 BURST_CALLS = 4
 RING_TASKS = 64
-
-
-def _checked_ns(
-    context: Context, rig: _loops.Rig, tasks: int, elems: int, calls: int = 1
-) -> float:
-    """Return nanoseconds an add, after the results were checked."""
-    rig.poison()
-    rig.bulk_ns(tasks, elems, 1, 0)
-    check_right(rig.count_wrong(tasks, elems), f"add of {elems}")
-    return median(rig.bulk_ns(tasks, elems, calls, context.sizes.reps))
 
 
 def _add_launch_peers(
@@ -60,8 +49,8 @@ def _add_launch_peers(
 
 @TABLE.rows(
     "bulk",
-    Row("independent adds, n=1024, C++ submit_many", "ns", 8),
-    Row("independent adds, n=4096, C++ submit_many", "ns", 11),
+    "independent adds, n=1024, C++ submit_many | ns <= 8",
+    "independent adds, n=4096, C++ submit_many | ns <= 11",
 )
 def run_bulk(context: Context, *rows: Row) -> None:
     of_elems = list(zip(rows, (1024, 4096), strict=True))
@@ -69,7 +58,7 @@ def run_bulk(context: Context, *rows: Row) -> None:
         with context.rig(mode) as rig:
             for row, elems in of_elems:
                 tasks = context.sizes.bulk_tasks
-                row.also[mode] = ns = _checked_ns(context, rig, tasks, elems)
+                row.also[mode] = ns = context.checked_bulk(rig, tasks, elems)
                 if mode == "resident":
                     row.value = ns
     if context.is_cuda:
@@ -82,9 +71,9 @@ def run_bulk(context: Context, *rows: Row) -> None:
 
 @TABLE.rows(
     "bursts",
-    Row("burst of 16,384 adds, an add", "ns", 6),
-    Row("flush from the ring, back to back", "us", 4.5),
-    Row("flush of 16 from parameters, back to back", "us", 3.3),
+    "burst of 16,384 adds, an add | ns <= 6",
+    "flush from the ring, back to back | us <= 4.5",
+    "flush of 16 from parameters, back to back | us <= 3.3",
 )
 def run_bursts(
     context: Context, bulk: Row, from_ring: Row, from_parameters: Row
@@ -94,7 +83,7 @@ def run_bursts(
     elems = 1024
     with context.rig("burst") as rig:
         tasks = sizes.burst_tasks
-        bulk.value = _checked_ns(context, rig, tasks, elems, BURST_CALLS)
+        bulk.value = context.checked_bulk(rig, tasks, elems, BURST_CALLS)
         bulk.also["awaited one by one"] = median(
             rig.bulk_ns(tasks, elems, 1, sizes.reps)
         )
@@ -121,9 +110,7 @@ def run_bursts(
     from_parameters.peers = dict(from_ring.peers)
 
 
-@TABLE.rows(
-    "large", at_least("add of 64 Mi float32 over a copy's bandwidth", "%", 90)
-)
+@TABLE.rows("large", "add of 64 Mi float32 over a copy's bandwidth | % >= 90")
 def run_large(context: Context, row: Row) -> None:
     elems = context.sizes.large_elems
     reps = context.sizes.reps + 3
@@ -151,7 +138,7 @@ def add_copy_peer(context: Context, row: Row, elems: int, reps: int) -> float:
     return copied
 
 
-@TABLE.rows("scaling", Row("points of the plot", ""))
+@TABLE.rows("scaling", "points of the plot |")
 def run_scaling(context: Context, row: Row) -> None:
     sizes = context.sizes
     elems = Series("elements of an add", "ns an add", list(sizes.scaling_elems))
@@ -164,7 +151,7 @@ def run_scaling(context: Context, row: Row) -> None:
             continue
         with context.rig(mode, largest) as rig:
             for n in elems.x:
-                elems.add(mode, _checked_ns(context, rig, many, n))
+                elems.add(mode, context.checked_bulk(rig, many, n))
             for k in tasks.x:
                 calls = rig.bulk_ns(k, 1024, 1, max(sizes.reps, 2048 // k))
                 tasks.add(mode, median(calls))

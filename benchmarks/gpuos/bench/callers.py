@@ -12,9 +12,9 @@ import gpuos
 from gpuos.bench.context import SETS, WAIT_S, Context
 from gpuos.bench.peers import captured, torch_of, torch_on_gpu
 from gpuos.bench.row import (
+    ABSENT,
     Row,
     Table,
-    Unavailable,
     check_right,
     fail_rows,
     median,
@@ -29,9 +29,7 @@ GRAPH_PAIRS = 20
 PAUSE_S = 0.005
 
 
-@TABLE.rows(
-    "matmul", Row("1024 bf16 matmul + 16 adds over the matmul", "x", 1.5)
-)
+@TABLE.rows("matmul", "1024 bf16 matmul + 16 adds over the matmul | x <= 1.5")
 def run_pair(context: Context, row: Row) -> None:
     torch = torch_on_gpu(context)
     stream = torch.cuda.Stream()
@@ -196,10 +194,10 @@ def _awaited_matmul(context: Context) -> Callable[[], None]:
 
 @TABLE.rows(
     "callers",
-    Row("auto: bulk, a task", "us"),
-    Row("auto: single tasks, each awaited", "us"),
-    Row("auto: a task and a matmul in turns", "us"),
-    Row("auto: single tasks after pauses of 5 ms", "us"),
+    "auto: bulk, a task | us",
+    "auto: single tasks, each awaited | us",
+    "auto: a task and a matmul in turns | us",
+    "auto: single tasks after pauses of 5 ms | us",
 )
 def run_callers(context: Context, *rows: Row) -> None:
     kinds = (
@@ -214,7 +212,7 @@ def run_callers(context: Context, *rows: Row) -> None:
                 callers = Callers(context, rt)
                 try:
                     us = kind(callers)
-                except (Unavailable, ModuleNotFoundError) as error:
+                except ABSENT as error:
                     fail_rows([row], error)
                     continue
                 callers.check()

@@ -3,120 +3,97 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 import gpuos
 from gpuos.bench import _loops
 from gpuos.bench.row import Series, Unavailable, check_right, median
 from gpuos.typing import Backend, Residency
 
+T = TypeVar("T")
 SETS = 256
 WAIT_S = 20.0
+
+
+def size(full: T, *, quick: T | None = None, host: T | None = None) -> T:
+    """Declare a size, and what it is on processors and at most in a hurry."""
+    found: T = field(default=full, metadata={"quick": quick, "host": host})
+    return found
 
 
 @dataclass
 class Sizes:
     """How much is measured."""
 
-    bulk_tasks: int = 262_144
+    bulk_tasks: int = size(262_144, quick=65_536, host=16_384)
     burst_tasks: int = 16_384
-    reps: int = 7
-    round_trips: int = 4000
-    launches: int = 4096
-    graph_nodes: int = 1024
-    swaps: int = 200
-    swapped_tasks: int = 10_000_000
-    defines: int = 20
-    flushes: int = 500
-    idle_s: float = 3.0
-    large_elems: int = 64 << 20
-    submits: int = 4096
-    pairs: int = 200
-    pauses: int = 60
-    idle_syncs: int = 50
-    saturated_syncs: int = 15
-    jit_reps: int = 10
+    reps: int = size(7, quick=3, host=5)
+    round_trips: int = size(4000, quick=1000, host=2000)
+    launches: int = size(4096, quick=1024)
+    graph_nodes: int = size(1024, quick=256)
+    swaps: int = size(200, quick=40, host=20)
+    swapped_tasks: int = size(10_000_000, quick=2_000_000, host=1_000_000)
+    defines: int = size(20, quick=5, host=10)
+    flushes: int = size(500, quick=100)
+    idle_s: float = size(3.0, quick=0.5)
+    large_elems: int = size(64 << 20, host=16 << 20)
+    submits: int = size(4096, quick=1024)
+    pairs: int = size(200, quick=50)
+    pauses: int = size(60, quick=20)
+    idle_syncs: int = size(50, quick=10)
+    saturated_syncs: int = size(15, quick=3)
+    jit_reps: int = size(10, quick=3)
     jit_many: int = 64
     jit_async: int = 16
     jit_hits: int = 1000
-    program_reps: int = 300
-    program_calls: int = 2000
-    program_firsts: int = 20
-    program_shapes: int = 1000
-    program_operations: tuple[int, ...] = (1, 3, 10, 30, 100, 300, 1000)
-    program_elems: tuple[int, ...] = tuple(64 << 2 * k for k in range(11))
-    program_pending: tuple[int, ...] = tuple(1 << 2 * k for k in range(11))
-    torch_operations: int = 10_000
-    torch_steps: int = 200
-    torch_matmuls: int = 1000
+    program_reps: int = size(300, quick=50, host=100)
+    program_calls: int = size(2000, quick=500, host=500)
+    program_firsts: int = size(20, quick=5)
+    program_shapes: int = size(1000, quick=200)
+    program_operations: tuple[int, ...] = size(
+        (1, 3, 10, 30, 100, 300, 1000), host=(1, 3, 10, 30, 100)
+    )
+    program_elems: tuple[int, ...] = size(
+        tuple(64 << 2 * k for k in range(11)),
+        host=tuple(64 << 2 * k for k in range(6)),
+    )
+    program_pending: tuple[int, ...] = size(
+        tuple(1 << 2 * k for k in range(11)),
+        host=tuple(1 << 2 * k for k in range(6)),
+    )
+    torch_operations: int = size(10_000, quick=5000)
+    torch_steps: int = size(200, quick=50, host=50)
+    torch_matmuls: int = size(1000, quick=200, host=100)
     torch_parameters: int = 1000
-    torch_reps: int = 7
-    torch_is_large: bool = True
+    torch_reps: int = size(7, quick=3)
+    torch_is_large: bool = size(True, host=False)
     torch_compiles: bool = True
-    scaling_elems: tuple[int, ...] = (64, 256, 1024, 4096, 16384, 65536)
-    scaling_tasks: tuple[int, ...] = tuple(1 << 2 * k for k in range(9))
-    session_cells: int = 1000
+    scaling_elems: tuple[int, ...] = size(
+        (64, 256, 1024, 4096, 16384, 65536), host=(64, 256, 1024, 4096)
+    )
+    scaling_tasks: tuple[int, ...] = size(
+        tuple(1 << 2 * k for k in range(9)),
+        host=(1, 4, 16, 64, 256, 1024, 4096),
+    )
+    session_cells: int = size(1000, quick=100)
 
     def quick(self) -> Sizes:
         """Return sizes for a run of half a minute."""
-        less = {k: min(getattr(self, k), most) for k, most in QUICK.items()}
-        for name in LINES:
-            less[name] = getattr(self, name)[::2]
-        return replace(self, **less, torch_compiles=False)
-
-
-LINES = [name for name, kind in Sizes.__annotations__.items() if "..." in kind]
-QUICK = {
-    "bulk_tasks": 65_536,
-    "reps": 3,
-    "round_trips": 1000,
-    "launches": 1024,
-    "graph_nodes": 256,
-    "swaps": 40,
-    "swapped_tasks": 2_000_000,
-    "defines": 5,
-    "flushes": 100,
-    "idle_s": 0.5,
-    "submits": 1024,
-    "pairs": 50,
-    "pauses": 20,
-    "idle_syncs": 10,
-    "saturated_syncs": 3,
-    "jit_reps": 3,
-    "program_reps": 50,
-    "program_calls": 500,
-    "program_firsts": 5,
-    "program_shapes": 200,
-    "torch_operations": 5000,
-    "torch_steps": 50,
-    "torch_matmuls": 200,
-    "torch_reps": 3,
-    "session_cells": 100,
-}
+        less: dict[str, Any] = {"torch_compiles": False}
+        for one in fields(self):
+            value, most = getattr(self, one.name), one.metadata.get("quick")
+            if isinstance(value, tuple):
+                less[one.name] = value[::2]
+            elif most is not None:
+                less[one.name] = min(value, most)
+        return replace(self, **less)
 
 
 def host_sizes() -> Sizes:
     """Return sizes for processors."""
-    return Sizes(
-        bulk_tasks=16_384,
-        reps=5,
-        round_trips=2000,
-        swaps=20,
-        swapped_tasks=1_000_000,
-        defines=10,
-        large_elems=16 << 20,
-        program_reps=100,
-        program_calls=500,
-        program_operations=(1, 3, 10, 30, 100),
-        program_elems=tuple(64 << 2 * k for k in range(6)),
-        program_pending=tuple(1 << 2 * k for k in range(6)),
-        torch_steps=50,
-        torch_matmuls=100,
-        torch_is_large=False,
-        scaling_elems=(64, 256, 1024, 4096),
-        scaling_tasks=(1, 4, 16, 64, 256, 1024, 4096),
-    )
+    found = {one.name: one.metadata.get("host") for one in fields(Sizes)}
+    return Sizes(**{k: v for k, v in found.items() if v is not None})
 
 
 @dataclass

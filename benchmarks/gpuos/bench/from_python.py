@@ -12,14 +12,14 @@ import gpuos
 from gpuos.bench import _loops
 from gpuos.bench.context import SETS, WAIT_S, Context
 from gpuos.bench.peers import add_python_peers
-from gpuos.bench.row import Row, Table, at_least, check_right, median
+from gpuos.bench.row import Row, Table, check_right, median
 from gpuos.bench.timing import MICRO, NANO, seconds_of
 
 TABLE = Table()
 ELEMS = 1024
 
 
-@TABLE.rows("submit", Row("Python submit() with three arrays", "us", 0.30))
+@TABLE.rows("submit", "Python submit() with three arrays | us <= 0.3")
 def run_submit(context: Context, row: Row) -> None:
     count = context.sizes.submits
     source = np.random.default_rng(3).random((2, ELEMS), dtype=np.float32)
@@ -54,7 +54,7 @@ def run_submit(context: Context, row: Row) -> None:
     add_python_peers(context, row, ELEMS, 1.0)
 
 
-@TABLE.rows("submit-many", Row("Python submit_many(), a task", "ns", 20))
+@TABLE.rows("submit-many", "Python submit_many(), a task | ns <= 20")
 def run_submit_many(context: Context, row: Row) -> None:
     tasks = min(context.sizes.bulk_tasks, 65_536)
     source = np.random.default_rng(4).random((2, SETS, ELEMS), dtype=np.float32)
@@ -71,7 +71,7 @@ def run_submit_many(context: Context, row: Row) -> None:
             value = NANO * seconds_of(once, context.sizes.reps) / tasks
             wrong = int((arrays[2].numpy() != source[0] + source[1]).sum())
         check_right(wrong, f"submit_many, {mode}")
-        row.also[mode] = row.value = value
+        row.put(mode, value)
     row.note = f"{context.modes[-1]}, {tasks} tasks, awaited"
 
 
@@ -83,8 +83,7 @@ def _submit_and_wait(
 
 
 @TABLE.rows(
-    "host",
-    at_least("host backend, n=64, over numpy.add in a loop", "x", 5, host=True),
+    "host", "host backend, n=64, over numpy.add in a loop | x >= 5 on host"
 )
 def run_host(context: Context, row: Row) -> None:
     tasks, elems = context.sizes.burst_tasks, 64

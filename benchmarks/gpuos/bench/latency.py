@@ -1,4 +1,4 @@
-"""Round trips, device-wide synchronisation, the cost of an idle runtime."""
+"""Round trips, the cost of an idle runtime, operators that are replaced."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from gpuos.bench.timing import MICRO, seconds
 TABLE = Table()
 ELEMS = 1024
 P99 = 0.99
+MILLION = 1e6
 
 
 @TABLE.rows(
     "round-trip",
-    Row("one task, submit to result, median", "us", 4.5),
-    Row("one task, submit to result, p99", "us", 10),
+    "one task, submit to result, median | us <= 4.5",
+    "one task, submit to result, p99 | us <= 10",
 )
 def run_round_trip(context: Context, middle: Row, tail: Row) -> None:
     count = context.sizes.round_trips
@@ -48,8 +49,8 @@ def run_round_trip(context: Context, middle: Row, tail: Row) -> None:
 
 @TABLE.rows(
     "synchronize",
-    Row("cudaDeviceSynchronize, idle runtime, worst", "us"),
-    Row("cudaDeviceSynchronize, saturated, worst", "us"),
+    "cudaDeviceSynchronize, idle runtime, worst | us",
+    "cudaDeviceSynchronize, saturated, worst | us",
 )
 def run_synchronize(context: Context, idle: Row, saturated: Row) -> None:
     context.need_cuda()
@@ -60,16 +61,15 @@ def run_synchronize(context: Context, idle: Row, saturated: Row) -> None:
     idle.asked = options["linger_us"] + 100
     saturated.asked = options["lease_us"] + 1000
     for row, name in ((idle, "idle_us"), (saturated, "saturated_us")):
-        row.value = max(times[name])
-        row.also["median"] = median(times[name])
+        row.put_worst(times[name])
     idle.note = f"linger {options['linger_us']:g} us"
     saturated.note = f"lease {options['lease_us']:g} us"
 
 
 @TABLE.rows(
     "idle",
-    Row("processor time of an idle runtime, a second", "ms"),
-    Row("first task after an idle time", "us"),
+    "processor time of an idle runtime, a second | ms",
+    "first task after an idle time | us",
 )
 def run_idle(context: Context, cost: Row, first: Row) -> None:
     with context.runtime("resident") as rt:
@@ -89,5 +89,69 @@ def run_idle(context: Context, cost: Row, first: Row) -> None:
         for _ in range(context.sizes.pauses):
             time.sleep(0.005)
             times.append(MICRO * seconds(one))
-        first.value = median(times)
-        first.also["worst"] = max(times)
+        first.put_median(times)
+
+
+@TABLE.rows(
+    "swaps",
+    "queue's pause for a swap under load, median | us <= 100",
+    "queue's pause for a swap under load, worst | us <= 1000",
+    "tasks lost in swaps under load | tasks <= 0",
+    "rollback under load, without a pause | us",
+    "switch of an alias under load, without a pause | us",
+)
+def run_swaps(
+    context: Context,
+    middle: Row,
+    worst: Row,
+    lost: Row,
+    rollback: Row,
+    switch: Row,
+) -> None:
+    sizes = context.sizes
+    with context.rig("resident") as rig:
+        report = rig.swap_under_load(sizes.swaps, sizes.swapped_tasks)
+        stats = rig.stats()
+    lost.note = (
+        f"of {report['tasks'] / MILLION:.1f} million tasks, "
+        f"{len(report['pause_us'])} swaps, {report['seconds']:.1f} s"
+    )
+    lost.also["wrong elements"] = report["wrong"]
+    done = len(report["pause_us"]), report["tasks"]
+    if done < (sizes.swaps, sizes.swapped_tasks):
+        message = (
+            f"expected {sizes.swaps} swaps and {sizes.swapped_tasks} tasks, "
+            f"came {done[0]} and {done[1]}"
+        )
+        raise ValueError(message)
+    lost.value = report["lost"]
+    check_right(report["wrong"], "counts of the tasks")
+    middle.value = median(report["pause_us"])
+    worst.value = max(report["pause_us"])
+    middle.peers["the driver's load of the module"] = median(report["load_us"])
+    check_right(report["loads_of_these"], "loads by a rollback or a switch")
+    rollback.value = median(report["rollback_us"])
+    switch.value = median(report["switch_us"])
+    middle.also["replace, ms"] = median(report["swap_ms"])
+    middle.also["parks"] = stats["parks"]
+
+
+@TABLE.rows(
+    "define",
+    "define an expression to first result, cold | us <= 100",
+    "define to first result, cold | ms <= 12",
+    "define to first result, compiled before | ms <= 0.5",
+)
+def run_define(
+    context: Context, expression: Row, cold: Row, again: Row
+) -> None:
+    with context.rig("auto") as rig:
+        times = rig.define_ms(context.sizes.defines)
+    for row, name in (
+        (expression, "expression_us"),
+        (cold, "cold_ms"),
+        (again, "again_ms"),
+    ):
+        row.put_median(times[name])
+    expression.also["until it is submitted"] = median(times["submitted_us"])
+    expression.note = "of a structure that is new"

@@ -12,7 +12,7 @@ from typing import IO
 
 from gpuos.bench import _loops
 from gpuos.bench.context import SETS, Context
-from gpuos.bench.row import Row, Table, at_least, median
+from gpuos.bench.row import Row, Table, median
 from gpuos.bench.timing import MICRO, busy_processors
 
 TABLE = Table()
@@ -85,15 +85,8 @@ def _line(child: subprocess.Popen[str]) -> str:
 
 @TABLE.rows(
     "together",
-    at_least(
-        "awaited adds, a process for each processor over one",
-        "x",
-        0.95,
-        host=True,
-    ),
-    at_least(
-        "adds in bulk, two for each processor over one", "x", 0.9, host=True
-    ),
+    "awaited adds, a process for each processor over one | x >= 0.95 on host",
+    "adds in bulk, two for each processor over one | x >= 0.9 on host",
 )
 def run_together(context: Context, awaited: Row, bulk: Row) -> None:
     context.need_host()
@@ -114,12 +107,7 @@ def run_together(context: Context, awaited: Row, bulk: Row) -> None:
 
 
 @TABLE.rows(
-    "busy",
-    Row(
-        "awaited adds beside a busy process for each processor",
-        "x",
-        on_host=True,
-    ),
+    "busy", "awaited adds beside a busy process for each processor | x on host"
 )
 def run_busy(context: Context, row: Row) -> None:
     context.need_host()

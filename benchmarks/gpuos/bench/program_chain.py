@@ -20,7 +20,6 @@ from gpuos.bench.row import (
     Row,
     Table,
     Unavailable,
-    at_least,
     check_right,
     median,
 )
@@ -37,7 +36,7 @@ RELATIVE = 1e-4  # as benchmarks/programs.cpp
 ABSOLUTE = 1e-5
 
 
-@TABLE.rows("trace", Row(f"{CHAIN}, trace", "us"))
+@TABLE.rows("trace", f"{CHAIN}, trace | us")
 def run_trace(context: Context, row: Row) -> None:
     work = chain_work(ELEMS)
     times = []
@@ -74,11 +73,11 @@ def compile_now(rig: _loops.Rig, program: _loops.Program) -> None:
 
 @TABLE.rows(
     "chain",
-    Row(f"{CHAIN}, first call", "us", 60),
-    Row(f"{CHAIN}, interpreted, awaited", "us", 30),
-    Row(f"{CHAIN}, compiled, awaited", "us", 14),
-    Row(f"{CHAIN}, interpreted, a call", "us", 0.5),
-    Row(f"{CHAIN}, compiled, a call", "us", 0.3),
+    f"{CHAIN}, first call | us <= 60",
+    f"{CHAIN}, interpreted, awaited | us <= 30",
+    f"{CHAIN}, compiled, awaited | us <= 14",
+    f"{CHAIN}, interpreted, a call | us <= 0.5",
+    f"{CHAIN}, compiled, a call | us <= 0.3",
 )
 def run_chain(
     context: Context,
@@ -102,8 +101,7 @@ def run_chain(
         with context.rig(
             mode, sets=call_sets(sizes.program_calls), compile_programs_after=0
         ) as rig:
-            _put(
-                first,
+            first.put(
                 mode,
                 median(
                     _loops.program_first_us(
@@ -130,11 +128,6 @@ def _first_us(peer: Peer) -> float:
     return peer.first_us
 
 
-def _put(row: Row, mode: str, value: float) -> None:
-    # The last one counts: `auto`, which a runtime has unless it is told.
-    row.value = row.also[mode] = value
-
-
 def _fill_tier(
     context: Context, rig: _loops.Rig, mode: str, latency: Row, stream: Row
 ) -> None:
@@ -144,25 +137,25 @@ def _fill_tier(
         _loops.program_wrong(rig, OPERATIONS, ELEMS, CHECKED_SETS), latency.name
     )
     each_us = _loops.program_latency_us(rig, program, ELEMS, sizes.program_reps)
-    _put(latency, mode, median(each_us))
+    latency.put(mode, median(each_us))
     each_ns = _loops.program_stream_ns(
         rig, program, ELEMS, sizes.program_calls, sizes.reps
     )
-    _put(stream, mode, median(each_ns) / 1e3)
+    stream.put(mode, median(each_ns) / 1e3)
 
 
 @TABLE.rows(
     "links",
-    Row("ordered submit in C++, an add", "ns", 60),
-    Row("dependent adds, n=1024, a link", "ns", 150),
+    "ordered submit in C++, an add | ns <= 60",
+    "dependent adds, n=1024, a link | ns <= 150",
 )
 def run_links(context: Context, submit: Row, link: Row) -> None:
     sizes = context.sizes
     for mode in context.modes:
         with context.rig(mode) as rig:
             times = rig.chain_ns(sizes.submits, LINK_ELEMS, sizes.reps)
-        _put(submit, mode, median(times["submit_ns"]))
-        _put(link, mode, median(times["link_ns"]))
+        submit.put(mode, median(times["submit_ns"]))
+        link.put(mode, median(times["link_ns"]))
     link.note = f"{sizes.submits} adds to one buffer"
     if not context.is_cuda:
         return
@@ -180,9 +173,7 @@ def run_links(context: Context, submit: Row, link: Row) -> None:
 
 @TABLE.rows(
     "host",
-    at_least(
-        "host, 140 operations, n=1024, over NumPy and torch", "x", 5, host=True
-    ),
+    "host, 140 operations, n=1024, over NumPy and torch | x >= 5 on host",
 )
 def run_host(context: Context, row: Row) -> None:
     work = chain_work(HOST_ELEMS)
@@ -200,7 +191,7 @@ def run_host(context: Context, row: Row) -> None:
         us = row.also["interpreted us"] = ours.latency_us(reps)
         try:
             ours.compile()
-        except Unavailable as error:
+        except gpuos.BackendUnavailable as error:
             row.also["compiled us"] = str(error)
         else:
             ours.check(expected, RELATIVE, ABSOLUTE)

@@ -39,7 +39,7 @@ MOST_PEER_CALLS = 1024
 PEER_REPS = 3
 
 
-@TABLE.rows("shapes", Row("a new shape in every call over one shape", "x", 1.2))
+@TABLE.rows("shapes", "a new shape in every call over one shape | x <= 1.2")
 def run_shapes(context: Context, row: Row) -> None:
     shapes = context.sizes.program_shapes
     room = ELEMS + shapes
@@ -58,7 +58,7 @@ def run_shapes(context: Context, row: Row) -> None:
         if made:
             message = f"expected no compilation for a shape, came {made}"
             raise ValueError(message)
-        row.value = row.also[mode] = value
+        row.put(mode, value)
     row.note = f"{shapes} shapes, nothing compiled for them"
     work = chain_work(room)
     row.peer(
@@ -114,7 +114,7 @@ def _put_peers(
         series.add(name, value)
 
 
-@TABLE.rows("operations", Row("points of time over operations", ""))
+@TABLE.rows("operations", "points of time over operations |")
 def run_operations(context: Context, row: Row) -> None:
     x = list(context.sizes.program_operations)
     series = Series("operations", f"us a call, n={ELEMS}", x)
@@ -127,7 +127,7 @@ def run_operations(context: Context, row: Row) -> None:
     row.value = points(series)
 
 
-@TABLE.rows("elements", Row("points of time over elements", ""))
+@TABLE.rows("elements", "points of time over elements |")
 def run_elements(context: Context, row: Row) -> None:
     x = list(context.sizes.program_elems)
     series = Series("elements", f"us a call, {OPERATIONS} operations", x)
@@ -143,7 +143,7 @@ def run_elements(context: Context, row: Row) -> None:
     row.value = points(series)
 
 
-@TABLE.rows("pending", Row("points of time over pending calls", ""))
+@TABLE.rows("pending", "points of time over pending calls |")
 def run_pending(context: Context, row: Row) -> None:
     x = list(context.sizes.program_pending)
     series = Series("calls awaited together", f"us a call, n={ELEMS}", x)

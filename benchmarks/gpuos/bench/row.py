@@ -1,4 +1,13 @@
-"""The results of a benchmark: rows of a table and lines of a plot."""
+"""The results of a benchmark: rows of a table and lines of a plot.
+
+A row is declared by one line of text above the function that fills it:
+
+    @TABLE.rows("bulk", "independent adds, n=1024 | ns <= 8")
+
+The line has the name, the unit, and at will what is asked on one H200, where
+`<=` or `>=` says whether less or more is better. `on host` at its end has it
+judged on processors too. `tables.py` prints and stores every row alike.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +18,16 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeVar
 
+import gpuos
+
 T = TypeVar("T")
 Run = TypeVar("Run", bound=Callable[..., None])
 LIMIT_S = 90.0
+# What says that something is not on this machine.
+ABSENT = (gpuos.BackendUnavailable, ModuleNotFoundError)
 
 
-class Unavailable(Exception):
+class Unavailable(gpuos.BackendUnavailable):
     """Something that a row needs is not on this machine."""
 
 
@@ -46,6 +59,24 @@ class Row:
     is_unavailable: bool = False
     is_judged: bool = True
 
+    @classmethod
+    def declared(cls, line: str) -> Row:
+        """Make the row that a line such as "an add | ns <= 8" declares."""
+        name, _, rest = line.rpartition("|")
+        unit, sign, asked = [
+            *rest.removesuffix(" on host").split(),
+            "",
+            "",
+            "",
+        ][:3]
+        return cls(
+            name.strip(),
+            unit,
+            float(asked) if sign else None,
+            more_is_better=sign == ">=",
+            on_host=rest.endswith(" on host"),
+        )
+
     @property
     def ok(self) -> bool | None:
         """Whether the figure is as asked; None if that cannot be said."""
@@ -55,6 +86,20 @@ class Row:
             return self.value >= self.asked
         return self.value <= self.asked
 
+    def put(self, mode: str, value: float) -> None:
+        """Set the figure of a mode; that of the last mode is the row's."""
+        self.value = self.also[mode] = value
+
+    def put_median(self, times: Sequence[float]) -> None:
+        """Set the figure to the median, beside which the worst is shown."""
+        self.value = median(times)
+        self.also["worst"] = max(times)
+
+    def put_worst(self, times: Sequence[float]) -> None:
+        """Set the figure to the worst, beside which the median is shown."""
+        self.value = max(times)
+        self.also["median"] = median(times)
+
     def peer(self, name: str, measure: Callable[[], float]) -> None:
         """Measure a peer, or say why it could not be measured."""
         self.peers[name] = attempt(measure)
@@ -63,11 +108,6 @@ class Row:
         """Return what the JSON file holds."""
         names = "name value unit asked more_is_better ok peers also note error"
         return {name: getattr(self, name) for name in names.split()}
-
-
-def at_least(name: str, unit: str, asked: float, *, host: bool = False) -> Row:
-    """Return a row of which more is better."""
-    return Row(name, unit, asked, more_is_better=True, on_host=host)
 
 
 @dataclass
@@ -84,12 +124,13 @@ class Table(list[Measure]):
     """The measurements of a module."""
 
     def rows(
-        self, name: str, *rows: Row, limit_s: float = LIMIT_S
+        self, name: str, *lines: str, limit_s: float = LIMIT_S
     ) -> Callable[[Run], Run]:
         """Say which rows the function below fills."""
 
         def declare(run: Run) -> Run:
-            self.append(Measure(name, list(rows), run, limit_s))
+            rows = [Row.declared(line) for line in lines]
+            self.append(Measure(name, rows, run, limit_s))
             return run
 
         return declare
@@ -131,7 +172,7 @@ def attempt(measure: Callable[[], T]) -> T | str:
 
 def reason_of(error: BaseException) -> str:
     """Return one line that says what went wrong."""
-    if isinstance(error, Unavailable):
+    if isinstance(error, gpuos.BackendUnavailable):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed"
@@ -162,9 +203,7 @@ def fail_rows(rows: Sequence[Row], error: BaseException) -> None:
     for row in rows:
         if row.value is None and not row.error:
             row.error = reason_of(error)
-            row.is_unavailable = isinstance(
-                error, (Unavailable, ModuleNotFoundError)
-            )
+            row.is_unavailable = isinstance(error, ABSENT)
 
 
 def run_measure(context: object, measure: Measure) -> None:

@@ -15,7 +15,7 @@ from importlib import metadata
 from typing import Any
 
 import gpuos
-from gpuos.bench import plots, report, screen
+from gpuos.bench import plots, tables
 from gpuos.bench.apart import LATE, State
 from gpuos.bench.context import Context, Sizes, host_sizes
 from gpuos.bench.row import Measure, Row, fail_rows, run_measure
@@ -115,11 +115,11 @@ class Run:
         self.rows = state.rows
         self.current: list[Row] = []
         self._state = state
-        self._view = report if options.asked else screen
+        self._view = tables.ASKED if options.asked else tables.SCREEN
         self._line = ProgressLine()
         context.series.update(state.series)
         if not self.rows and not state.died_in:
-            say(self._view.format_header(environment))
+            say(self._view.header(environment))
 
     def measure(self, measures: Sequence[Measure]) -> None:
         """Fill and print the rows that no process before this one tried."""
@@ -149,7 +149,7 @@ class Run:
         if tried:
             each = (time.monotonic() - start) / tried
             text += f", about {each * len(left):.0f} s left"
-        self._line.show(text[: screen.WIDTH - 1])
+        self._line.show(text[: tables.WIDTH - 1])
 
     def _run(self, measure: Measure) -> None:
         self._state.save(self.rows, self.context.series, measure.name)
@@ -171,15 +171,17 @@ class Run:
         self._state.save(self.rows, self.context.series)
         self.save()
         # Measured rows are saved, whenever the run is interrupted.
-        for row in measure.rows:
-            if self.options.asked or screen.is_shown(row):
-                say(self._view.format_row(row))
+        for row in self._shown(measure.rows):
+            say(self._view.row(row))
+
+    def _shown(self, rows: Sequence[Row]) -> list[Row]:
+        return [r for r in rows if self.options.asked or tables.is_shown(r)]
 
     def save(self) -> None:
         """Write the JSON file, if one is wanted."""
         if self.options.json:
             rows = self.rows + self.current
-            report.write_json(
+            tables.write_json(
                 self.options.json, self.environment, rows, self.context.series
             )
 
@@ -197,9 +199,10 @@ class Run:
         """Write the files and the summary; return the exit code."""
         self._line.clear()
         self.save()
-        say("\n" + self._view.summary(self.rows))
+        say("\n" + tables.summary(self._view, self.rows))
         if self.options.markdown:
-            text = self._view.markdown(self.environment, self.rows)
+            rows = self._shown(self.rows)
+            text = self._view.markdown(self.environment, rows)
             self.options.markdown.write_text(text)
         if self.options.plot and self.context.series:
             try:

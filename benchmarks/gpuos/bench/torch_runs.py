@@ -26,7 +26,7 @@ from gpuos.bench.torch_arms import (
     seconds_in_turns,
     warm_up,
 )
-from gpuos.bench.torch_small import adds
+from gpuos.bench.torch_programs import adds
 
 Make = Callable[[Any, str, Sizes], Work]
 Fill = Callable[..., None]

@@ -1,0 +1,221 @@
+"""How rows are shown: tables of a terminal and of Markdown, and JSON.
+
+There are two tables of the same rows. `SCREEN` compares with peers. `ASKED`
+shows rows without a figure too, and compares with what is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # scripts/figures runs this file by itself
+    from gpuos.bench.row import Row, Series
+
+WIDTH = 80
+IN_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3}
+UNITS = {*IN_US, "GB/s", "x", "%"}
+FIRST = " first"  # a compiler's first call: no call like the others
+TIME_OF_OURS = "ours us"
+JUDGEMENT = {True: "yes", False: "NO", None: "-"}
+NOTE = """\
+factor: how many times as fast as the best peer, or as what the row's name says;
+below 1 the peer is faster. Shorter times are better.
+
+"""
+
+
+def number(value: float | str | None) -> str:
+    """Return three digits that count, such as "5.81", "0.0312" or "3,180"."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def is_shown(row: Row) -> bool:
+    """Whether there is something to see: a figure, or a failure."""
+    is_figure = row.value is not None and bool(row.unit)
+    return is_figure or (bool(row.error) and not row.is_unavailable)
+
+
+def measured_peers(row: Row) -> list[tuple[str, float, str]]:
+    """Return name, value and unit of each peer that was there.
+
+    One that took no time at all has nothing to do on this machine.
+    """
+    found = []
+    for name, value in row.peers.items():
+        stem, _, last = name.rpartition(" ")
+        label, unit = (stem, last) if last in UNITS else (name, row.unit)
+        if not isinstance(value, str) and value:
+            found.append((label, value, unit))
+    return found
+
+
+def factor(row: Row) -> float | None:
+    """Return how much better the row is than its best peer.
+
+    Of a row that is a ratio of times already, that. None if nothing can be
+    compared.
+    """
+    if not row.value:
+        return None
+    if row.unit == "x":
+        return row.value if row.more_is_better else None
+    peers = [one for one in measured_peers(row) if FIRST not in one[0]]
+    times = [value * IN_US[unit] for _, value, unit in peers if unit in IN_US]
+    if row.unit in IN_US:
+        ours = row.value * IN_US[row.unit]
+        return min(times) / ours if times else None
+    alike = [value for _, value, unit in peers if unit == row.unit]
+    if not alike or not row.more_is_better:
+        return None
+    return row.value / max(alike)
+
+
+def screen_cells(row: Row) -> tuple[str, ...]:
+    """Return operation, what gpuos takes, the factor, and peers with a note."""
+    if row.error:
+        return row.name, "failed", "", row.error
+    ours = f"{number(row.value)} {row.unit}"
+    if row.unit == "x" and row.more_is_better:
+        time = row.also.get(TIME_OF_OURS)
+        ours = "" if time is None else f"{number(time)} us"
+    times = factor(row)
+    peers = ", ".join(
+        f"{name} {number(value)} {unit}"
+        for name, value, unit in measured_peers(row)
+    )
+    below = "; ".join(filter(None, (peers, row.note)))
+    return row.name, ours, "" if times is None else f"{number(times)} x", below
+
+
+def asked_cells(row: Row) -> tuple[str, ...]:
+    """Return figure, value, limit, judgement; peers, other modes and note."""
+    limit = ""
+    if row.asked is not None:
+        limit = f"{'>=' if row.more_is_better else '<='} {number(row.asked)}"
+    peers = "; ".join(f"{k} {number(v)}" for k, v in row.peers.items())
+    also = ", ".join(f"{k} {number(v)}" for k, v in row.also.items())
+    below = " | ".join(filter(None, (peers, also, row.note)))
+    measured = f"{number(row.value)} {row.unit}".strip()
+    return row.name, measured, limit, JUDGEMENT[row.ok], row.error or below
+
+
+@dataclass(frozen=True)
+class View:
+    """One table: its columns, the last of which a terminal has below a row."""
+
+    heads: tuple[str, ...]
+    widths: tuple[int, ...]
+    cells: Callable[[Row], tuple[str, ...]]
+    note: str = ""
+
+    def lines(self, *cells: str) -> str:
+        """Return the lines of a terminal."""
+        name, *figures, below = cells
+        first, *others = self.widths
+        text = "".join(
+            f"{cell:>{width}}"
+            for cell, width in zip(figures, others, strict=True)
+        )
+        if len(name) > first:
+            name += "\n" + first * " "
+        indent = 4 * " "
+        below = textwrap.fill(
+            below, WIDTH, initial_indent=indent, subsequent_indent=indent
+        )
+        lines = f"{name:<{first}}{text}".rstrip()
+        return f"{lines}\n{below}" if below else lines
+
+    def row(self, row: Row) -> str:
+        """Return the lines of a row; the peers stand below it."""
+        return self.lines(*self.cells(row))
+
+    def header(self, environment: dict[str, Any]) -> str:
+        """Return what stands above the rows of a terminal."""
+        where = f"{where_of(environment)}, {environment['date'][:10]}"
+        head = f"{where}\n\n{self.note}{self.lines(*self.heads)}"
+        return f"{head}\n{'-' * sum(self.widths)}"
+
+    def markdown(self, environment: dict[str, Any], rows: Sequence[Row]) -> str:
+        """Return a section with the same rows."""
+        head = f"{where_of(environment)}, {environment['date']}"
+        versions = [f"{k} {v}" for k, v in environment["versions"].items()]
+        if self is ASKED:
+            image = f"worker image {environment['worker_image']}"
+            head += (
+                f"; {', '.join(versions)}; {environment['workers']}, {image}."
+            )
+        sides = "|".join(["---", *["---:"] * (len(self.heads) - 2), "---"])
+        table = [self.heads, *(self.cells(row) for row in rows)]
+        lines = [
+            " | ".join(
+                cell.replace(" | ", "; ").replace("|", "/") for cell in row
+            )
+            for row in table
+        ]
+        first, *others = [f"| {line} |" for line in lines]
+        command = f"    {environment['command']}"
+        text = [head, "", command, "", first, f"|{sides}|", *others, ""]
+        return "\n".join(text)
+
+
+def where_of(environment: dict[str, Any]) -> str:
+    """Return the device, its backend and its driver."""
+    parts = [environment["device"], environment["backend"]]
+    if environment["driver"] != "none":
+        parts.append(f"driver {environment['driver']}")
+    return ", ".join(parts)
+
+
+SCREEN = View(
+    ("operation", "gpuos", "factor", "peers"), (51, 15, 12), screen_cells, NOTE
+)
+ASKED = View(
+    ("figure", "measured", "asked", "ok", "peers | also | note"),
+    (50, 15, 10, 5),
+    asked_cells,
+)
+
+
+def summary(view: View, rows: Sequence[Row]) -> str:
+    """Return one sentence about what was and what was not measured."""
+    absent = sum(row.is_unavailable for row in rows)
+    failed = sum(bool(row.error) for row in rows) - absent
+    if view is SCREEN:
+        measured = sum(row.value is not None for row in rows)
+        text = f"{measured} measured, {failed} failed"
+        more = f", {absent} left out (--asked says why)"
+        return text + (more if absent else "")
+    judged = [row.ok for row in rows if row.ok is not None]
+    return (
+        f"{sum(judged)} of {len(judged)} figures as asked, "
+        f"{absent} not on this machine, {failed} failed"
+    )
+
+
+def write_json(
+    path: Path,
+    environment: dict[str, Any],
+    rows: Sequence[Row],
+    series: dict[str, Series],
+) -> None:
+    """Write everything that was measured so far."""
+    content = {
+        **environment,
+        "rows": [row.to_dict() for row in rows],
+        "series": {name: asdict(s) for name, s in series.items()},
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n")

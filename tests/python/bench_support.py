@@ -1,0 +1,42 @@
+"""Runs of `bench` in this process, of sizes that end at once."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from gpuos.bench import main
+from gpuos.bench.row import measures_of
+
+
+def tiny_run(command, sizes, where=("--backend", "host")):
+    """The fixture `run_tiny`: runs `command`, returns what the JSON has."""
+
+    @pytest.fixture
+    def run_tiny(monkeypatch, tmp_path):
+        monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: sizes)
+
+        def run(*arguments):
+            path = tmp_path / "bench.json"
+            words = [command.name, *where, "--json", str(path), *arguments]
+            assert main(words) == 0
+            return json.loads(path.read_text())
+
+        return run
+
+    return run_tiny
+
+
+def check_rows(command, content, printed, may_lack):
+    """Each row has a figure, or an error that `may_lack(row)` allows."""
+    rows = [row for m in measures_of(command.modules) for row in m.rows]
+    assert [row["name"] for row in content["rows"]] == [r.name for r in rows]
+    for row in content["rows"]:
+        assert row["name"] in printed
+        if row["value"] is None:
+            assert may_lack(row), row
+        else:
+            assert math.isfinite(row["value"]), row
+            assert not row["error"]
