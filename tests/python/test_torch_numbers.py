@@ -14,7 +14,7 @@ from torch_support import ELEMS, NEVER_MS, gt, taken, torch, watch_anew
 
 pytestmark = pytest.mark.torch
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "same_numbers.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "figures"
 RUNS = 3
 STEPS = 40
 LIMIT_S = 900
@@ -63,7 +63,14 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     ids=["rows", "dtypes", "training"],
 )
 def test_runs_agree_in_every_bit(device, programs):
-    command = [sys.executable, str(SCRIPT), "--device", device, "--runs"]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        "same",
+        "--device",
+        device,
+        "--runs",
+    ]
     command += [str(RUNS), "--steps", str(STEPS), "--only", *programs]
     result = subprocess.run(
         command, capture_output=True, text=True, timeout=LIMIT_S, check=False

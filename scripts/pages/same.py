@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 """Runs seeded PyTorch programs many times and compares every bit.
 
-    python scripts/same_numbers.py [--runs 100] [--device cpu|cuda]
-                                   [--steps 60] [--jobs 1] [--default]
-                                   [--only NAME...]
+    scripts/figures same [--runs 100] [--device cpu|cuda] [--steps 60]
+                         [--jobs 1] [--default] [--only NAME...]
 
 Each run is a process of its own under `scheduler(deterministic=True)`. Runs
 differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread beside, when
@@ -32,26 +30,31 @@ WORKERS = (1, 2, 4)
 FLUSH_MS = (0.2, 2.0, 50.0)
 COMPILE_AFTER = (2, 5, 20, 0)  # calls of a program; 0: never
 LIMIT_S = 600.0
+SCRIPT = Path(__file__).parents[1] / "figures"
+PROGRAMS: dict[str, Any] = {}
+
+
+def program(function: Any) -> Any:
+    PROGRAMS[function.__name__] = function
+    return function
 
 
 # ---- programs: each calls `note(operator, result)` for what is compared
 
 
+@program
 def rows(torch: Any, note: Any, device: str, steps: int) -> None:
     x = torch.randn(32, 200, device=device)
     for _ in range(steps):
         mean = note("mean", x.mean(1, keepdim=True))
         x = x + 0.01 * (note("softmax", x.softmax(1)) - mean)
-        x = note(
-            "rsqrt", x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5)
-        )
+        square = (x * x).mean(-1, keepdim=True)
+        x = note("rsqrt", x * torch.rsqrt(square + 1e-5))
 
 
+@program
 def sums(torch: Any, note: Any, device: str, steps: int) -> None:
-    x, w = (
-        torch.randn(64, 64, device=device),
-        torch.randn(64, 64, device=device),
-    )
+    x, w = (torch.randn(64, 64, device=device) for _ in range(2))
     for _ in range(steps):
         x = note("tanh", torch.tanh(x @ w))
         y = note("sum", (x.exp() * 1.1 + 0.5).sum(1))
@@ -59,6 +62,7 @@ def sums(torch: Any, note: Any, device: str, steps: int) -> None:
         x = note("add", x + (z[:, None] / 300 - 1) * 0.01)
 
 
+@program
 def half_rows(torch: Any, note: Any, device: str, steps: int) -> None:
     x = torch.randn(16, 96, device=device).to(torch.bfloat16)
     for _ in range(steps):
@@ -67,6 +71,7 @@ def half_rows(torch: Any, note: Any, device: str, steps: int) -> None:
         note("norm", x.float().norm(dim=1))
 
 
+@program
 def double_rows(torch: Any, note: Any, device: str, steps: int) -> None:
     x = torch.randn(8, 100, device=device, dtype=torch.float64)
     for _ in range(steps):
@@ -74,6 +79,7 @@ def double_rows(torch: Any, note: Any, device: str, steps: int) -> None:
         x = note("div", x / x.std(1, keepdim=True))
 
 
+@program
 def layer_norms(torch: Any, note: Any, device: str, steps: int) -> None:
     x = torch.randn(4, 64, device=device)
     for _ in range(steps):
@@ -82,6 +88,7 @@ def layer_norms(torch: Any, note: Any, device: str, steps: int) -> None:
         note("sum", x.sum())
 
 
+@program
 def attention(torch: Any, note: Any, device: str, steps: int) -> None:
     q = torch.randn(4, 1, 32, device=device)
     k, v = torch.randn(2, 4, 24, 32, device=device)
@@ -93,6 +100,7 @@ def attention(torch: Any, note: Any, device: str, steps: int) -> None:
         q = note("add", 0.9 * q + mixed)
 
 
+@program
 def cart_pole(torch: Any, note: Any, device: str, steps: int) -> None:
     x, speed, angle, turning = torch.rand(4, 256, device=device) * 0.1
     for _ in range(steps):
@@ -133,14 +141,17 @@ def _train(
         note("weights", model[0].weight.detach().clone())
 
 
+@program
 def training(torch: Any, note: Any, device: str, steps: int) -> None:
     _train(torch, note, device, steps, torch.float32, "AdamW")
 
 
+@program
 def half_training(torch: Any, note: Any, device: str, steps: int) -> None:
     _train(torch, note, device, steps, torch.bfloat16, "SGD")
 
 
+@program
 def policy_gradient(torch: Any, note: Any, device: str, steps: int) -> None:
     model = _perceptron(torch, device, torch.float32)
     made = torch.optim.Adam(model.parameters(), 1e-2)
@@ -155,23 +166,6 @@ def policy_gradient(torch: Any, note: Any, device: str, steps: int) -> None:
         loss.backward()
         made.step()
         state = note("state", state * 0.98 + 0.02 * choice[:, None])
-
-
-PROGRAMS = {
-    function.__name__: function
-    for function in (
-        rows,
-        sums,
-        half_rows,
-        double_rows,
-        layer_norms,
-        attention,
-        cart_pole,
-        training,
-        half_training,
-        policy_gradient,
-    )
-}
 
 
 # ---- one run, in a process of its own
@@ -260,22 +254,20 @@ def run_child(
         f'#!/bin/sh\nsleep {choice["compiler_s"]}\nexec {options.cxx} "$@"\n'
     )
     compiler.chmod(0o755)
+    paths = [str(site), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
         "GPUOS_WORKERS": str(choice["workers"]),
         # Nothing that an earlier run compiled.
         "GPUOS_CACHE_DIR": str(cache),
-        "PYTHONPATH": os.pathsep.join(
-            [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
-        ),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "CXX": str(compiler),
     }
-    command = [sys.executable, __file__, "--once", json.dumps(choice)]
+    command = [sys.executable, SCRIPT, "same", "--once", json.dumps(choice)]
     command += ["--device", options.device, "--steps", str(options.steps)]
     command += ["--default"] if options.default else []
-    command += ["--only", *options.only]
     result = subprocess.run(
-        command,
+        [*command, "--only", *options.only],
         env=environment,
         capture_output=True,
         text=True,
@@ -325,29 +317,36 @@ def first_difference(
     return None
 
 
-def main() -> int:
-    """Run everything; return the number of runs that differ, 1 at most."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--default", action="store_true")
-    parser.add_argument(
-        "--only", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS)
+def parser_of() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add = parser.add_argument
+    add("--runs", type=int, default=100)
+    add("--device", default="cpu", choices=["cpu", "cuda"])
+    add("--steps", type=int, default=60)
+    add("--jobs", type=int, default=1)
+    add("--default", action="store_true")
+    names = list(PROGRAMS)
+    add("--only", nargs="+", default=names, choices=names, metavar="NAME")
     cxx = os.environ.get("CXX", "c++")
-    parser.add_argument("--cxx", default=cxx, help=argparse.SUPPRESS)
-    parser.add_argument("--once", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    add("--cxx", default=cxx, help=argparse.SUPPRESS)
+    add("--once", help=argparse.SUPPRESS)
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Run everything; return the number of runs that differ, 1 at most."""
+    options = parser_of().parse_args(arguments)
     if options.once:
         run_once(options)
         return 0
     differ = 0
     expected = None
+    choices = [choose(index) for index in range(options.runs)]
     with tempfile.TemporaryDirectory(prefix="gpuos-same-") as name:
         site = make_site(Path(name))
-        choices = [choose(index) for index in range(options.runs)]
         run = partial(run_child, options, folder=Path(name), site=site)
         pool = ThreadPoolExecutor(options.jobs)
         try:
@@ -363,7 +362,3 @@ def main() -> int:
             pool.shutdown(cancel_futures=True)
     sys.stdout.write(f"{differ} of {options.runs} runs differ from the first\n")
     return min(differ, 1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,32 +1,29 @@
-#!/usr/bin/env python3
 """Writes the README's tables and docs/pictures/gains-*.svg.
 
-    scripts/readme_figures
+    scripts/figures readme
     python -m gpuos bench torch --json torch.json
-    scripts/readme_figures torch.json [--commit HASH]
+    scripts/figures readme torch.json [--commit HASH]
 
 The queue's table has rows of docs/measurements.md, as they are there. What is
 drawn is in docs/pictures/gains.json: for each program eager's time over ours,
 our time, and the peers' times, or eager's time over theirs. With the file of a
-run that is written anew first. `--commit`: what was measured, else the commit of
-this checkout.
+run that is written anew first.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from pages.measured import ROOT, number, parser_of, put
+
 OURS, GRAPH, COMPILER = "gpuos", "CUDA graph", "torch.compile"
 ARMS = (OURS, GRAPH, COMPILER)
 # Rows of `bench torch`, and what a reader is told they are.
@@ -63,35 +60,19 @@ PARALLEL = "graph parallel"  # one whose operations do not wait
 SECTION = re.compile(
     r"^<!-- bench \w+ -->\n(.*?)<!-- end -->", re.MULTILINE | re.DOTALL
 )
-END = "<!-- end -->"
 DATE = len("2026-11-26")
-
-
-class Colours(NamedTuple):
-    """Of one chart; the three of arms differ for the colour-blind too."""
-
-    text: str
-    faint: str
-    arms: tuple[str, str, str]
-
-
-# Blue, orange and green of Okabe and Ito, lighter where the page is dark.
+# Text, lines, and the arms: blue, orange and green of Okabe and Ito, which the
+# colour-blind tell apart, lighter where the page is dark.
 THEMES = {
-    "light": Colours("#1f2328", "#c8ced5", ("#0072b2", "#d55e00", "#00795a")),
-    "dark": Colours("#e6edf3", "#3d444d", ("#56b4e9", "#f0a04b", "#4cc9a0")),
+    "light": ("#1f2328", "#c8ced5", ("#0072b2", "#d55e00", "#00795a")),
+    "dark": ("#e6edf3", "#3d444d", ("#56b4e9", "#f0a04b", "#4cc9a0")),
 }
 WIDTH, LABELS, RIGHT = 640, 286, 580
 TOP, ROW, BOTTOM = 74, 22, 40
 LEAST, MOST = 0.4, 32.0
 TICKS = (0.5, 1, 2, 5, 10, 20)
+END, BOLD = ' text-anchor="end"', ' font-weight="600"'
 FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
-
-
-def factor(value: float) -> str:
-    """Return three digits that count: "18.3", "0.98"."""
-    digits = max(0, 2 - math.floor(math.log10(value)))
-    text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def factors(program: dict[str, Any]) -> dict[str, float]:
@@ -150,7 +131,7 @@ def table(content: dict[str, Any]) -> str:
         best = max(found, key=lambda name: found[name])
         cells = [PROGRAMS[program["name"]]]
         for name in ARMS:
-            text = factor(found[name]) if name in found else ""
+            text = number(found[name]) if name in found else ""
             is_best = name == best and found[name] > 1.05
             cells.append(f"**{text}**" if is_best else text)
         lines.append(f"| {' | '.join(cells)} |")
@@ -182,69 +163,59 @@ def words(x: float, y: float, text: str, colour: str, more: str = "") -> str:
     return f"<text {place}{more}>{escape(text)}</text>"
 
 
-def axis(height: int, colours: Colours) -> Iterator[str]:
-    """Yield the ticks; eager's is a line that one sees."""
-    low = height - BOTTOM
+def line(x1: float, x2: float, y1: float, y2: float, stroke: str) -> str:
+    """Return a line; the stroke has a colour and a width."""
+    colour, width = stroke.split()
+    return (
+        f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" y2="{y2}" '
+        f'stroke="{colour}" stroke-width="{width}"/>'
+    )
+
+
+def frame(low: int, theme: str) -> Iterator[str]:
+    """Yield the names of the arms, and the ticks; one sees eager's line."""
+    dark, faint, arms = THEMES[theme]
+    left = float(LABELS - 30)
+    for arm, (name, colour) in enumerate(zip(ARMS, arms, strict=True)):
+        yield mark(arm, left + 6, 42, colour)
+        yield words(left + 18, 46.5, name, colour, BOLD)
+        left += 40 + 8 * len(name)
     for value in TICKS:
         x = across(value)
-        is_eager = value == 1
-        stroke = colours.text if is_eager else colours.faint
-        yield (
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 14}" y2="{low}" '
-            f'stroke="{stroke}" stroke-width="{1.5 if is_eager else 1}"/>'
-        )
-        text = "eager" if is_eager else f"{value:g} x"
-        middle = ' text-anchor="middle"'
-        yield words(x, low + 16, text, colours.text, middle)
-
-
-def legend(colours: Colours) -> Iterator[str]:
-    """Yield the names of the arms beside their marks."""
-    x = float(LABELS - 30)
-    for arm, (name, colour) in enumerate(zip(ARMS, colours.arms, strict=True)):
-        yield mark(arm, x + 6, 42, colour)
-        bold = ' font-weight="600"'
-        yield words(x + 18, 46.5, name, colour, bold)
-        x += 40 + 8 * len(name)
+        stroke = f"{dark} 1.5" if value == 1 else f"{faint} 1"
+        yield line(x, x, TOP - 14, low, stroke)
+        text = "eager" if value == 1 else f"{value:g} x"
+        yield words(x, low + 16, text, dark, ' text-anchor="middle"')
 
 
 def chart(content: dict[str, Any], theme: str) -> str:
     """Return the SVG: a line for each program, a mark for each arm."""
-    colours = THEMES[theme]
+    dark, faint, arms = THEMES[theme]
     height = TOP + ROW * len(content["programs"]) + BOTTOM
     title = f"Speed over eager PyTorch on one {content['device']}"
+    font = f'font-family="{FONT}" font-size="13"'
+    size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     lines = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
-            f'height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
-            f'font-family="{FONT}" font-size="13">'
-        ),
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {font}>',
         f"<title>{escape(title)}</title>",
-        words(12, 22, title, colours.text, ' font-size="16"'),
-        *legend(colours),
-        *axis(height, colours),
+        words(12, 22, title, dark, ' font-size="16"'),
+        *frame(height - BOTTOM, theme),
     ]
     for index, program in enumerate(content["programs"]):
         y = TOP + ROW * index
         found = factors(program)
-        end = ' text-anchor="end"'
         label = PROGRAMS[program["name"]]
-        lines.append(words(LABELS - 14, y + 4.5, label, colours.text, end))
+        lines.append(words(LABELS - 14, y + 4.5, label, dark, END))
         ends = [across(value) for value in (*found.values(), 1)]
-        lines.append(
-            f'<line x1="{min(ends):.1f}" x2="{max(ends):.1f}" y1="{y}" '
-            f'y2="{y}" stroke="{colours.faint}" stroke-width="2"/>'
-        )
-        # Ours first: it is the largest, so what lies on it is seen.
+        lines.append(line(min(ends), max(ends), y, y, f"{faint} 2"))
+        # Ours first: it is the largest, so what is on it is seen.
         for arm, name in enumerate(ARMS):
             if name in found:
-                x = across(found[name])
-                lines.append(mark(arm, x, y, colours.arms[arm]))
-        text = f"{factor(found[OURS])} x"
-        bold = f'{end} font-weight="600"'
-        lines.append(words(WIDTH - 4, y + 4.5, text, colours.arms[0], bold))
+                lines.append(mark(arm, across(found[name]), y, arms[arm]))
+        text = f"{number(found[OURS])} x"
+        lines.append(words(WIDTH - 4, y + 4.5, text, arms[0], END + BOLD))
     small = ' font-size="11"'
-    lines.append(words(12, height - 6, source_of(content), colours.text, small))
+    lines.append(words(12, height - 6, source_of(content), dark, small))
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -255,79 +226,48 @@ def cells_of(line: str) -> list[str]:
 
 def queue_table(measured: str) -> str:
     """Return the README's lines about the queue, from the page of all."""
-    heads, lines = [], []
+    heads: list[str] = []
+    lines = {}
     for section in SECTION.findall(measured):
         head, *rows = section.splitlines()
-        found = {cells_of(row)[0]: cells_of(row) for row in rows if row}
-        for name, told in QUEUE.items():
-            if name in found:
-                _, ours, _, _, peer = found[name]
-                peer = peer.replace(PARALLEL, GRAPH)
-                lines.append((name, f"| {told} | {ours} | {peer} |"))
-                heads += [head] if head not in heads else []
-    known = [name for name, _ in lines]
-    if missing := [name for name in QUEUE if name not in known]:
-        sys.exit(
-            f"expected a row {missing[0]!r} in the measurements, came none"
-        )
-    order = list(QUEUE)
-    lines.sort(key=lambda line: order.index(line[0]))
+        for row in rows:
+            name, *cells = cells_of(row)
+            if name in QUEUE:
+                peer = cells[-1].replace(PARALLEL, GRAPH)
+                lines[name] = f"| {QUEUE[name]} | {cells[0]} | {peer} |"
+                heads += [] if head in heads else [head]
+    for name in QUEUE:
+        if name not in lines:
+            sys.exit(f"expected a row {name!r} in the measurements, came none")
     return "\n".join(
         [
             *(textwrap.fill(head, 100) for head in heads),
             "",
             "| | gpuos | best peer, in the same unit |",
             "|---|---:|---|",
-            *(line for _, line in lines),
+            *(lines[name] for name in QUEUE),
             "",
         ]
     )
 
 
-def put(page: str, name: str, text: str) -> str:
-    """Return the page with a text between its markers."""
-    begin = f"<!-- {name} -->\n"
-    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", re.DOTALL)
-    if not pattern.search(page):
-        sys.exit(f"expected {begin.strip()} and {END} in the page, came none")
-    return pattern.sub(lambda _: begin + text + END, page)
-
-
-def commit_here() -> str:
-    """Return the short name of this checkout's commit."""
-    done = subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=str(__doc__),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def main(arguments: list[str]) -> int:
+    parser = parser_of(__doc__)
     add = parser.add_argument
     add("run", nargs="?", type=Path, help="JSON of `bench torch`")
-    add("--commit", metavar="HASH")
     add("--page", type=Path, default=ROOT / "README.md")
     where = ROOT / "docs" / "measurements.md"
     add("--measured", type=Path, default=where)
     add("--folder", type=Path, default=ROOT / "docs" / "pictures")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     kept = options.folder / "gains.json"
+    content = json.loads((options.run or kept).read_text(encoding="utf-8"))
     if options.run:
-        run = json.loads(options.run.read_text(encoding="utf-8"))
-        content = taken_from(run, options.commit or commit_here())
-    else:
-        content = json.loads(kept.read_text(encoding="utf-8"))
+        content = taken_from(content, options.commit)
     measured = options.measured.read_text(encoding="utf-8")
     page = options.page.read_text(encoding="utf-8")
     page = put(page, "gains", table(content))
-    page = put(page, "queue", queue_table(measured))
-    texts = {options.page: page}
+    texts = {options.page: put(page, "queue", queue_table(measured))}
     for theme in THEMES:
         texts[options.folder / f"gains-{theme}.svg"] = chart(content, theme)
     if options.run:
@@ -335,7 +275,4 @@ def main() -> None:
     # All or nothing: what is missing ended this above.
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -1,0 +1,216 @@
+"""Writes down the public names and signatures, or says which of them broke.
+
+    scripts/figures names          writes tests/python/public_names.txt
+    scripts/figures names --check  1 if a call that it allows is refused now
+
+The file is that of the last release; `scripts/release` asks for it. The sources
+and the stub are read, so nothing has to be built. A new name, or a parameter with
+a default value that was added after the others or by keyword only, breaks
+nothing. A name that does nothing but raise promises nothing: that is what a stub
+says by `NoReturn` of the methods of NumPy's arrays that gpuos lacks. A version of
+NumPy with other methods changes no line. docs/installing.md says what a version
+number promises.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from inspect import Parameter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "gpuos"
+TARGET = ROOT / "tests" / "python" / "public_names.txt"
+# Modules whose `__all__`, or else whose public functions, are for users.
+MODULES = (
+    *("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.ray", "gpuos.torch"),
+)
+SPECIAL = ("__init__", "__call__", "__getitem__", "__setitem__", "__len__")
+# How a call gives an argument that has a place but no name.
+NAMELESS = "/"
+
+
+def tree_of(module: str) -> ast.Module:
+    """Return what has a module's names: a stub goes first."""
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    choices = [path.with_suffix(".pyi"), path.with_suffix(".py")]
+    choices.append(path / "__init__.py")
+    found = next(choice for choice in choices if choice.exists())
+    return ast.parse(found.read_text(encoding="utf-8"))
+
+
+def bare(function: ast.FunctionDef) -> str:
+    """Return `(x, *, out=None)`: a signature without types."""
+    arguments = ast.parse(ast.unparse(function)).body[0].args  # a copy
+    for one in ast.walk(arguments):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    return f"({ast.unparse(arguments)})"
+
+
+def exported(tree: ast.Module) -> list[str]:
+    """Return `__all__`, or else the names of functions and classes."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            if names == ["__all__"]:
+                return [str(ast.literal_eval(one)) for one in node.value.elts]
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    names = [node.name for node in tree.body if isinstance(node, kinds)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def describe(module: str, name: str) -> list[str]:
+    """Return the lines of a name of a module, behind its dot."""
+    found = []
+    for node in tree_of(module).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {one.asname or one.name: one.name for one in node.names}
+            inside = node.module.startswith("gpuos.")
+            if name in names and inside and not node.level:
+                return describe(node.module, names[name])
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            found.append(name + bare(node))
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            found.append(name)
+            found += [f"{name}.{line}" for line in members(node)]
+    return found or [name]
+
+
+def members(node: ast.ClassDef) -> Iterator[str]:
+    """Yield methods with signatures, and attributes."""
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef):
+            words = [ast.unparse(word) for word in one.decorator_list]
+            is_value = any(w.endswith((".setter", "property")) for w in words)
+            is_public = one.name in SPECIAL or not one.name.startswith("_")
+            only_raises = one.returns and "NoReturn" in ast.unparse(one.returns)
+            if is_public and not only_raises:
+                yield one.name + ("" if is_value else bare(one))
+        elif isinstance(one, ast.AnnAssign):
+            name = ast.unparse(one.target)
+            if not name.startswith("_"):
+                yield name
+
+
+def today() -> list[str]:
+    """Return a line for each name, signature and overload."""
+    lines = set()
+    for module in MODULES:
+        for name in exported(tree_of(module)):
+            lines |= {f"{module}.{line}" for line in describe(module, name)}
+    return sorted(lines)
+
+
+def version() -> str:
+    """Return what CMakeLists.txt says."""
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    found = re.search(r"project\(gpuos VERSION ([\d.]+)", text)
+    assert found is not None
+    return found[1]
+
+
+def signature_of(text: str) -> inspect.Signature:
+    """Return the signature of `(a, b=1)`; every default value is None."""
+    tree = ast.parse(f"def f{text}: ...")
+    arguments = tree.body[0].args
+    none = ast.copy_location(ast.Constant(None), tree.body[0])
+    arguments.defaults = [none for _ in arguments.defaults]
+    arguments.kw_defaults = [each and none for each in arguments.kw_defaults]
+    space: dict[str, object] = {}
+    exec(compile(tree, "<signature>", "exec"), space)  # noqa: S102 (ours)
+    return inspect.signature(space["f"])
+
+
+def calls_of(signature: inspect.Signature) -> Iterator[tuple[list, list]]:
+    """Yield calls that it takes: names of values by place, and keywords.
+
+    A value that has no name is NAMELESS.
+    """
+    kinds = [one.kind for one in signature.parameters.values()]
+    several = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    every = [p for p in signature.parameters.values() if p.kind not in several]
+    places = [p for p in every if p.kind is not Parameter.KEYWORD_ONLY]
+    for count in range(len(places) + 1):
+        rest = every[count:]
+        named = [p for p in rest if p.kind is not Parameter.POSITIONAL_ONLY]
+        must = [p for p in rest if p.default is Parameter.empty]
+        may = [p.name for p in named if p not in must]
+        if any(p not in named for p in must):
+            continue
+        values = [
+            NAMELESS if p.kind is Parameter.POSITIONAL_ONLY else p.name
+            for p in places[:count]
+        ]
+        keywords = [p.name for p in must]
+        if Parameter.VAR_KEYWORD in kinds:
+            may.append("a_name_of_nothing")
+        for some in ([], may, *([one] for one in may)):
+            yield values, keywords + some
+            if count == len(places) and Parameter.VAR_POSITIONAL in kinds:
+                yield values + 9 * [NAMELESS], keywords + some
+
+
+def allows(new: str, old: str) -> bool:
+    """Whether every call that the old signature takes is one of the new."""
+    now = signature_of(new)
+    for values, keywords in calls_of(signature_of(old)):
+        try:
+            bound = now.bind(*values, **dict.fromkeys(keywords))
+        except TypeError:
+            return False
+        # Another name at a place means something else.
+        for name, value in bound.arguments.items():
+            if isinstance(value, str) and value not in (name, NAMELESS):
+                return False
+    return True
+
+
+def broken(old: list[str], new: list[str]) -> list[str]:
+    """Return the old lines whose uses the new lines do not allow."""
+    now: dict[str, list[str]] = {}
+    for line in new:
+        name, bracket, rest = line.partition("(")
+        now.setdefault(name, []).append(bracket + rest)
+    wrong = []
+    for line in old:
+        name, bracket, rest = line.partition("(")
+        kinds = now.get(name, [])
+        fits = any(k and allows(k, bracket + rest) for k in kinds)
+        if not (fits if bracket else kinds):
+            wrong.append(line)
+    return wrong
+
+
+def may_break(old: str, new: str) -> bool:
+    """Whether the version numbers allow it: 0.1 to 0.2, 1.4 to 2.0."""
+    before, after = old.split("."), new.split(".")
+    parts = 2 if before[0] == "0" else 1
+    return before[:parts] != after[:parts]
+
+
+def check() -> list[str]:
+    """Return what breaks a promise of the version number; empty: nothing."""
+    first, *old = TARGET.read_text(encoding="utf-8").splitlines()
+    if may_break(first.split()[2], version()):
+        return []
+    return broken(old, today())
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        wrong = check()
+        sys.stderr.writelines(
+            f"no longer as it was: {line}\n" for line in wrong
+        )
+        return bool(wrong)
+    if arguments:
+        sys.stdout.write(str(__doc__))
+        return 0 if arguments[0] in ("-h", "--help") else 2
+    lines = [f"# gpuos {version()}; made by scripts/figures names", *today()]
+    TARGET.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return 0
