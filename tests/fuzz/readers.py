@@ -10,9 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from corpora import ROOT, targets, unpack
+
 BUILD = ROOT / "build" / "fuzz"
-CORPORA = ROOT / "tests" / "fuzz" / "corpora"
 WORDS = ROOT / "tests" / "fuzz" / "bytes" / "words"
 FOUND = BUILD / "findings"
 LONGEST = {"cache_entries": 8192, "cubins": 8192, "elf_resources": 8192}
@@ -28,11 +28,6 @@ def clang() -> str | None:
         if (found := re.fullmatch(r"clang\+\+-(\d+)", path.name))
     }
     return shutil.which("clang++") or numbered.get(max(numbered, default=0))
-
-
-def targets() -> list[str]:
-    """The names of all targets: each has a corpus."""
-    return sorted(path.name for path in CORPORA.iterdir())
 
 
 def build() -> None:
@@ -86,8 +81,11 @@ def run(target: str, seconds: int, count: int, seed: int) -> str:
     words = WORDS / f"{target}.dict"
     if words.exists():
         command.append(f"-dict={words}")
-    with tempfile.TemporaryDirectory(prefix="gpuos-fuzz-") as learned:
-        command += [learned, str(CORPORA / target)]
+    with tempfile.TemporaryDirectory(prefix="gpuos-fuzz-") as folder:
+        learned, corpus = Path(folder, "learned"), Path(folder, "corpus")
+        learned.mkdir()
+        unpack(target, corpus)
+        command += [str(learned), str(corpus)]
         done = subprocess.run(
             command,
             capture_output=True,

@@ -13,6 +13,7 @@ from path_support import python_path
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
 import alone
+import corpora
 import dlpack
 import npy
 import readers
@@ -71,3 +72,18 @@ def test_every_target_has_a_corpus():
     sources = {path.stem for path in folder.glob("*.cpp")} - {"replay"}
     assert readers.targets() == sorted(sources)
     assert {path.stem for path in folder.glob("words/*")} <= sources
+
+
+@pytest.mark.parametrize("target", corpora.targets())
+def test_a_corpus_is_an_archive_of_its_files(target, tmp_path):
+    folder = tmp_path / target
+    folder.mkdir()
+    (folder / "of_another_time").touch()
+    corpora.unpack(target, folder)
+    assert not (folder / "of_another_time").exists()
+    corpora.pack(target, folder, tmp_path)
+    archive = f"{target}.zip"
+    packed = (tmp_path / archive).read_bytes()
+    assert packed == (corpora.CORPORA / archive).read_bytes()
+    kept = [path.name for path in corpora.CORPORA.iterdir()]
+    assert kept == [name for name in kept if name.endswith(".zip")]
