@@ -70,8 +70,6 @@ void add_rig(py::module_& module) {
            py::arg("count"), py::arg("reps"), NoGil())
       .def("chain_ns", &bench::chain_ns, py::arg("links"), py::arg("elems"),
            py::arg("reps"), NoGil())
-      .def("large_add_us", &bench::large_add_us, py::arg("elems"),
-           py::arg("reps"), NoGil())
       .def("define_ms", &bench::define_ms, py::arg("reps"), NoGil())
       .def("swap_under_load", &swap_under_load, py::arg("swaps"),
            py::arg("min_tasks"))

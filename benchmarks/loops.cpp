@@ -1,6 +1,6 @@
 #include "loops.h"
 
-#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -97,47 +97,6 @@ Times chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
     times["submit_ns"].push_back(submitted);
     times["link_ns"].push_back(done);
   }
-  return times;
-}
-
-std::vector<double> large_add_us(Rig& rig, std::size_t elems, int reps) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
-  Runtime& runtime = rig.runtime();
-  const std::size_t bytes = elems * sizeof(float);
-  const Buffer out = runtime.allocate(bytes);
-  const Buffer a = runtime.allocate(bytes);
-  const Buffer b = runtime.allocate(bytes);
-  const auto host_a = random_floats(kPiece, 5);
-  const auto host_b = random_floats(kPiece, 6);
-  const auto each_piece = [&](auto f) {
-    for (std::size_t at = 0; at < elems; at += kPiece)
-      f(at, std::min(kPiece, elems - at));
-  };
-  const auto part = [](const Buffer& buffer, std::size_t at) {
-    return static_cast<float*>(buffer.get()) + at;
-  };
-  const std::vector<float> poison(kPiece, -1.0F);
-  each_piece([&](std::size_t at, std::size_t count) {
-    const std::size_t piece_bytes = count * sizeof(float);
-    runtime.copy_to_device(part(a, at), host_a.data(), piece_bytes);
-    runtime.copy_to_device(part(b, at), host_b.data(), piece_bytes);
-    runtime.copy_to_device(part(out, at), poison.data(), piece_bytes);
-  });
-  const auto size = static_cast<std::int64_t>(elems);
-  auto times = repeat(reps, [&] {
-    const auto start = Clock::now();
-    rig.wait(runtime.submit(rig.add(), {{part(a, 0), size}, {part(b, 0), size}},
-                            {part(out, 0), size}));
-    return us_since(start);
-  });
-  std::vector<float> got(kPiece);
-  std::uint64_t wrong = 0;
-  each_piece([&](std::size_t at, std::size_t count) {
-    runtime.copy_to_host(got.data(), part(out, at), count * sizeof(float));
-    for (std::size_t i = 0; i < count; ++i)
-      wrong += got[i] != host_a[i] + host_b[i] ? 1 : 0;
-  });
-  check_right(wrong, "large add");
   return times;
 }
 

@@ -32,9 +32,6 @@ using Times = std::map<std::string, std::vector<double>>;
 /// of a submit() call, "link_ns" until the last one is done.
 Times chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps);
 
-/// Microseconds of one add of `elems` float32 elements at a time.
-std::vector<double> large_add_us(Rig& rig, std::size_t elems, int reps);
-
 /// define(), one task and its wait, for an operator that was never seen:
 /// "expression_us" of a structure that nobody has had, "submitted_us" until its
 /// task was submitted, "cold_ms" of a whole operator, "again_ms" of the same

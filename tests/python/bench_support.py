@@ -16,7 +16,7 @@ def tiny_run(command, sizes, where=("--backend", "host")):
 
     @pytest.fixture
     def run_tiny(monkeypatch, tmp_path):
-        monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: sizes)
+        monkeypatch.setattr("gpuos.bench.context.host_sizes", lambda: sizes)
 
         def run(*arguments):
             path = tmp_path / "bench.json"

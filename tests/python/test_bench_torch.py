@@ -89,7 +89,7 @@ def test_times_are_those_of_the_ratio_that_is_shown(
 
 def test_compiler_is_left_out_if_asked(run_tiny, monkeypatch):
     sizes = replace(TINY, torch_compiles=True)
-    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: sizes)
+    monkeypatch.setattr("gpuos.bench.context.host_sizes", lambda: sizes)
     content = run_tiny("--only", "host-add", "--no-compile")
     (row,) = content["rows"]
     assert not any("compile" in name for name in row["peers"])

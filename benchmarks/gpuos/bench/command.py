@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 from gpuos.bench import (
@@ -21,6 +23,7 @@ from gpuos.bench import (
     torch_rows,
 )
 from gpuos.bench.row import Measure, measures_of
+from gpuos.cli.words import program_name
 
 
 @dataclass(frozen=True)
@@ -68,3 +71,55 @@ COMMANDS = QUEUE, JIT, PROGRAMS, TORCH, SESSION, WATCH = (
         (saves,),
     ),
 )
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of `bench`."""
+    parser = argparse.ArgumentParser(
+        prog=f"{program_name()} bench", description="Measure this machine."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in COMMANDS:
+        text = f"Measure {command.summary}. Peers are measured in the same run."
+        _add_options(
+            commands.add_parser(
+                command.name, help=command.summary, description=text
+            ),
+            command,
+        )
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
+    names = [measure.name for measure in command.measures()]
+    add = parser.add_argument
+    parser.set_defaults(chosen=command, device=0, plot=None)
+    parser.set_defaults(no_compile=False, cells=0, arch="")
+    if command.name == "torch":
+        devices = ["auto", "cpu", "cuda"]
+        add("--device", dest="backend", choices=devices, default="auto")
+        add(
+            "--no-compile",
+            action="store_true",
+            help="without torch.compile, whose first calls take minutes",
+        )
+    else:
+        add("--backend", choices=["auto", "host", "cuda"], default="auto")
+        add("--device", type=int, metavar="N")
+    if command.name == "session":
+        add("--cells", type=int, metavar="N", help="1000 if not given")
+        what = "such as sm_90; the device's, or the newest, if not given"
+        add("--arch", metavar="SM", help=what)
+    add("--quick", action="store_true", help="fewer repetitions")
+    what = "what our issues ask for on one H200, and rows without a figure too"
+    add("--asked", action="store_true", help=what)
+    what = "some measurements: " + ", ".join(names)
+    add("--only", nargs="+", choices=names, metavar="NAME", help=what)
+    files = {
+        "json": "everything, for programs",
+        "markdown": "the table as Markdown",
+    }
+    if command.has_plot:
+        files["plot"] = "time over sizes and counts, as PNG or SVG"
+    for name, what in files.items():
+        add(f"--{name}", type=Path, metavar="PATH", help=f"write {what}")
