@@ -82,9 +82,17 @@ def test_hit_that_was_compiled_is_an_error(monkeypatch):
         jit.run_disk(context.Context("host", 0, TINY), row)
 
 
-def test_child_that_fails_says_why():
-    with pytest.raises(RuntimeError, match=r"nothing: KeyError: 'nothing'"):
-        jit_child.run_child("nothing", "t", 0, 1)
+@pytest.mark.parametrize("before", [None, "on"])
+def test_a_child_has_its_own_environment(monkeypatch, before):
+    name = "GPUOS_LOG"
+    monkeypatch.delenv(name, raising=False)
+    if before:
+        monkeypatch.setenv(name, before)
+    assert jit_child.run_child(os.getenv, name, GPUOS_LOG="off") == "off"
+    assert os.environ.get(name) == before
+    with pytest.raises(ZeroDivisionError):
+        jit_child.run_child(divmod, 1, 0, GPUOS_LOG="off")
+    assert os.environ.get(name) == before
 
 
 def test_peer_that_is_not_installed_says_so(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from gpuos.bench.apart import Apart
 from gpuos.bench.command import make_parser
 from gpuos.bench.here import Here
 from gpuos.bench.runner import Run
+from gpuos.bench.timing import environment
 
 __all__ = ["main", "make_parser", "start"]
 
@@ -27,17 +27,13 @@ def _folders_of(command: str) -> Iterator[None]:
 
     Code from an earlier run would count as compiled now. PyTorch's bridge does.
     """
-    before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
-        os.environ["TMPDIR"] = folder
+        changes = {"TMPDIR": folder}
         if command != "torch":
             caches = folder if command == "jit" else "off"
-            os.environ["GPUOS_CACHE_DIR"] = caches
-        try:
+            changes["GPUOS_CACHE_DIR"] = caches
+        with environment(**changes):
             yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
 
 
 def start(argv: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 import gpuos
 from gpuos.bench.context import Context
-from gpuos.bench.jit_child import median_ms, run_child
+from gpuos.bench.jit_child import cold, keep, median_ms, read, run_child
 from gpuos.bench.jit_sources import (
     TOKEN,
     larger_kernel,
@@ -120,8 +120,8 @@ def run_cold(context: Context, row: Row) -> None:
 
     row.value = _ours_ms(context, new_small_kernel)
     row.also["kept nowhere, as the peers"] = run_child(
-        "cold", TOKEN, context.device, reps, GPUOS_CACHE_DIR="off"
-    )[0]
+        cold, context.device, reps, GPUOS_CACHE_DIR="off"
+    )
     if context.is_cuda:
         row.also["with the load"] = median_ms(load, new_small_kernel, reps)
     _add_peers(context, row, new_small_kernel, arch)
@@ -174,10 +174,10 @@ def run_disk(context: Context, row: Row) -> None:
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
         log = Path(folder, "log")
         where = {"GPUOS_CACHE_DIR": folder, "GPUOS_LOG": str(log)}
-        run_child("keep", TOKEN, context.device, reps, **where)
+        run_child(keep, TOKEN, context.device, reps, **where)
         log.unlink()
         times = [
-            run_child("read", TOKEN, context.device, i, **where)[0]
+            run_child(read, TOKEN, context.device, i, **where)
             for i in range(reps)
         ]
         if log.exists() and "compiled for" in log.read_text():

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
+import multiprocessing
 import os
-import subprocess
-import sys
 import time
-from functools import partial
-from typing import IO
+from typing import Any
 
 from gpuos.bench import _loops
 from gpuos.bench.context import SETS, Context
 from gpuos.bench.row import Row, Table, median
-from gpuos.bench.timing import MICRO, busy_processors
+from gpuos.bench.timing import MICRO, busy_processors, environment
 
 TABLE = Table()
 ELEMS = 1024
 ROUND = {"awaited": 1000, "bulk": 65_536}  # tasks between two looks at the time
 SECONDS = 1.0
 LIMIT_S = 60.0
-MAIN = "from gpuos.bench import neighbours; neighbours.main()"
 
 
-def main() -> None:
-    """Print tasks a second of one kind, begun when a line comes in."""
-    kind, seconds = sys.argv[1], float(sys.argv[2])
+def work(kind: str, barrier: Any, rates: Any) -> None:
+    """Put tasks a second of one kind, begun when all processes are there."""
     rig = _loops.Rig(SETS, ELEMS, backend="host")
     _run_round(rig, kind)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
+    barrier.wait(LIMIT_S)
     tasks = 0
     start = time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    while time.perf_counter() - start < SECONDS:
         _run_round(rig, kind)
         tasks += ROUND[kind]
-    sys.stdout.write(f"{tasks / (time.perf_counter() - start)}\n")
+    rates.put(tasks / (time.perf_counter() - start))
     rig.close()
 
 
@@ -47,40 +40,22 @@ def _run_round(rig: _loops.Rig, kind: str) -> None:
         rig.bulk_ns(ROUND[kind], ELEMS, 1, 1)
 
 
-def _rate(kind: str, processes: int, seconds: float) -> float:
+def _rate(kind: str, processes: int) -> float:
     """Return tasks a second of so many processes together."""
-    environment = dict(os.environ, LOCAL_WORLD_SIZE=str(processes))
-    start = partial(
-        subprocess.Popen[str],
-        [sys.executable, "-c", MAIN, kind, str(seconds)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with contextlib.ExitStack() as stack:
-        children = [stack.enter_context(start()) for _ in range(processes)]
+    spawn = multiprocessing.get_context("spawn")
+    shared = spawn.Barrier(processes), spawn.Queue()
+    children = [
+        spawn.Process(target=work, args=(kind, *shared), daemon=True)
+        for _ in range(processes)
+    ]
+    # Each runtime takes its part of the processors.
+    with environment(LOCAL_WORLD_SIZE=str(processes)):
         for child in children:
-            _line(child)
-        for child in children:
-            _pipe(child.stdin).write("\n")
-            _pipe(child.stdin).flush()
-        return sum(float(_line(child)) for child in children)
-
-
-def _pipe(pipe: IO[str] | None) -> IO[str]:
-    if pipe is None:
-        message = "expected a process with pipes"
-        raise ValueError(message)
-    return pipe
-
-
-def _line(child: subprocess.Popen[str]) -> str:
-    line = _pipe(child.stdout).readline()
-    if not line:
-        message = f"a process ended early: {child.wait(LIMIT_S)}"
-        raise RuntimeError(message)
-    return line
+            child.start()
+    total = sum(shared[1].get(timeout=LIMIT_S) for _ in children)
+    for child in children:
+        child.join(LIMIT_S)
+    return float(total)
 
 
 @TABLE.rows(
@@ -97,8 +72,8 @@ def run_together(context: Context, awaited: Row, bulk: Row) -> None:
     ):
         shares = []
         for _ in range(3):
-            alone = _rate(kind, 1, SECONDS)
-            together = _rate(kind, processes, SECONDS)
+            alone = _rate(kind, 1)
+            together = _rate(kind, processes)
             shares.append(together / alone)
             row.also["alone, tasks/s"] = alone
             row.also["together, tasks/s"] = together
@@ -113,7 +88,7 @@ def run_busy(context: Context, row: Row) -> None:
     context.need_host()
 
     def mean_us() -> float:
-        return MICRO / _rate("awaited", 1, SECONDS)
+        return MICRO / _rate("awaited", 1)
 
     alone = mean_us()
     processors = len(os.sched_getaffinity(0))

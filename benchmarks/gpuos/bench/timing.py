@@ -54,6 +54,20 @@ def seconds_of(
     return median(times)
 
 
+@contextlib.contextmanager
+def environment(**changes: str) -> Iterator[None]:
+    """Set variables for processes that begin in this block."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
 def _confine(processors: set[int]) -> None:
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(ProcessLookupError):  # it has ended since
