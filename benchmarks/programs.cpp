@@ -77,12 +77,12 @@ Program chain_program(int operations, int variant) {
 
 std::string compile_program(Rig& rig, const Program& program) {
   try {
-    if (rig.runtime().compile(program, kDeadline)) return "";
+    if (rig.runtime().compile(program, kCompilerDeadline)) return "";
   } catch (const BackendUnavailable& error) {
     return error.what();
   }
   throw Timeout("compile: expected the program within " +
-                std::to_string(kDeadline.count()) + " s");
+                std::to_string(kCompilerDeadline.count()) + " s");
 }
 
 std::vector<double> program_first_us(Rig& rig, int operations,

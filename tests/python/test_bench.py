@@ -37,22 +37,20 @@ TINY = context.Sizes(
 run_tiny = tiny_run(QUEUE, TINY)
 
 
-def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    content = run_tiny("--asked")
-    check_rows(
-        QUEUE,
-        content,
-        capsys.readouterr().out,
-        lambda row: row["error"] == "needs the cuda backend",
-    )
-
-
-def test_json_says_where_and_how(run_tiny):
-    content = run_tiny("--only", "host")
+def test_every_row_is_measured_or_says_why_not(run_tiny, capsys, tmp_path):
+    path = tmp_path / "plot.svg"
+    content = run_tiny("--asked", "--plot", path)
+    printed = capsys.readouterr().out
+    rows = check_rows(QUEUE, content, printed, "^needs the cuda backend$")
     for key in ("date", "command", "device", "driver", "versions"):
         assert content[key]
     assert content["backend"] == "host"
-    assert content["command"].endswith("--only host")
+    assert content["command"].endswith(f"--plot {path}")
+    assert content["series"]["elems"]["x"] == [64, 256]
+    assert path.exists() or "no plot: matplotlib" in printed
+    lost = rows["tasks lost in swaps under load"]
+    assert lost["value"] == 0
+    assert "2 swaps" in lost["note"]
 
 
 def test_markdown_has_a_line_for_each_row(run_tiny, tmp_path):
@@ -62,21 +60,6 @@ def test_markdown_has_a_line_for_each_row(run_tiny, tmp_path):
         lines = [x for x in path.read_text().splitlines() if x.startswith("|")]
         assert len(lines) == 2 + 4
         assert {line.count("|") for line in lines} == {columns + 1}
-
-
-@pytest.mark.parametrize("kind", ["png", "svg"])
-def test_plot_is_optional(run_tiny, tmp_path, capsys, kind):
-    path = tmp_path / f"plot.{kind}"
-    content = run_tiny("--only", "scaling", "--plot", str(path))
-    assert content["series"]["elems"]["x"] == [64, 256]
-    assert path.exists() or "no plot: matplotlib" in capsys.readouterr().out
-
-
-def test_no_task_is_lost_while_an_operator_is_replaced(run_tiny):
-    content = run_tiny("--only", "swaps")
-    lost = content["rows"][2]
-    assert lost["value"] == 0
-    assert "2 swaps" in lost["note"]
 
 
 @pytest.mark.parametrize(

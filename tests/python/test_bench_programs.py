@@ -37,35 +37,22 @@ run_tiny = tiny_run(PROGRAMS, TINY)
 
 
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    content = run_tiny("--quick", "--asked")
-    check_rows(
-        PROGRAMS,
-        content,
-        capsys.readouterr().out,
-        lambda row: "compiler" in row["error"],
-    )
-
-
-def test_peers_are_measured_or_say_why_not(run_tiny):
-    content = run_tiny("--only", "host", "trace")
-    trace, host = content["rows"]
-    assert not trace["peers"]
+    content = run_tiny("--asked")
+    printed = capsys.readouterr().out
+    rows = check_rows(PROGRAMS, content, printed, "compiler")
+    assert not rows["140 operations, n=4096, trace"]["peers"]
+    host = rows["host, 140 operations, n=1024, over NumPy and torch"]
     assert host["peers"]["numpy"] > 0
     torch = host["peers"]["torch eager"]
     assert torch == "torch is not installed" or torch > 0
-
-
-def test_lines_of_the_plot_have_a_value_for_each_x(run_tiny, tmp_path):
-    plot = tmp_path / "plot.png"
-    content = run_tiny(
-        "--only", "operations", "elements", "pending", "--plot", str(plot)
-    )
+    # Lines of the plot have a value for each x.
     series = content["series"]
-    assert {name: one["x"] for name, one in series.items()} == {
-        "operations": [1, 10],
-        "elements": [64, 1024],
-        "pending": [1, 16],
-    }
+    for name, x in (
+        ("operations", [1, 10]),
+        ("elements", [64, 1024]),
+        ("pending", [1, 16]),
+    ):
+        assert series[name]["x"] == x
     for one in series.values():
         assert all(value > 0 for value in one["lines"]["interpreted"])
         for line in one["lines"].values():

@@ -101,46 +101,41 @@ def _peer_ratio(context: Context, peer: Peer) -> float:
     return MICRO * seconds_of(many, reps) / shapes / one.stream_us(shapes, reps)
 
 
-def _latency_us(peer: Peer) -> float:
-    return peer.latency_us(PEER_CALLS // 10)
-
-
-def _put_peers(
-    context: Context, series: Series, elems: int, operations: int
+def _put_lines(
+    context: Context,
+    row: Row,
+    series: Series,
+    works: list[tuple[int, int]],
 ) -> None:
-    work = chain_work(elems, operations)
-    peers = make_peers(context, work, with_compilers=False)
-    for name, value in values_of(peers, _latency_us).items():
-        series.add(name, value)
+    """Add a point to every line for each (operations, elements)."""
+    context.series[series.x_name] = series
+    for operations, elems in works:
+        sets = max(1, min(SETS, ROOM // elems))
+        with context.rig(
+            "resident", elems, sets, compile_programs_after=0
+        ) as rig:
+            _add_tiers(context, series, rig, operations, elems)
+    for operations, elems in works:
+        work = chain_work(elems, operations)
+        peers = make_peers(context, work, with_compilers=False)
+        latency_us = partial(Peer.latency_us, reps=PEER_CALLS // 10)
+        for name, value in values_of(peers, latency_us).items():
+            series.add(name, value)
+    row.value = points(series)
 
 
 @TABLE.rows("operations", "points of time over operations |")
 def run_operations(context: Context, row: Row) -> None:
     x = list(context.sizes.program_operations)
     series = Series("operations", f"us a call, n={ELEMS}", x)
-    context.series["operations"] = series
-    with context.rig("resident", compile_programs_after=0) as rig:
-        for operations in x:
-            _add_tiers(context, series, rig, operations, ELEMS)
-    for operations in x:
-        _put_peers(context, series, ELEMS, operations)
-    row.value = points(series)
+    _put_lines(context, row, series, [(each, ELEMS) for each in x])
 
 
 @TABLE.rows("elements", "points of time over elements |")
 def run_elements(context: Context, row: Row) -> None:
     x = list(context.sizes.program_elems)
     series = Series("elements", f"us a call, {OPERATIONS} operations", x)
-    context.series["elements"] = series
-    for elems in x:
-        sets = max(1, min(SETS, ROOM // elems))
-        with context.rig(
-            "resident", elems, sets, compile_programs_after=0
-        ) as rig:
-            _add_tiers(context, series, rig, OPERATIONS, elems)
-    for elems in x:
-        _put_peers(context, series, elems, OPERATIONS)
-    row.value = points(series)
+    _put_lines(context, row, series, [(OPERATIONS, each) for each in x])
 
 
 @TABLE.rows("pending", "points of time over pending calls |")
