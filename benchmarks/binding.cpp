@@ -30,26 +30,6 @@ std::unique_ptr<Rig> make_rig(std::size_t sets, std::int64_t elems,
   return std::make_unique<Rig>(wanted, sets, elems);
 }
 
-py::dict swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
-  bench::SwapReport report;
-  {
-    const py::gil_scoped_release no_gil;
-    report = bench::swap_under_load(rig, swaps, min_tasks);
-  }
-  py::dict dict;
-  dict["pause_us"] = report.pause_us;
-  dict["load_us"] = report.load_us;
-  dict["swap_ms"] = report.swap_ms;
-  dict["rollback_us"] = report.rollback_us;
-  dict["switch_us"] = report.switch_us;
-  dict["loads_of_these"] = report.loads_of_these;
-  dict["tasks"] = report.tasks;
-  dict["lost"] = report.lost;
-  dict["wrong"] = report.wrong;
-  dict["seconds"] = report.seconds;
-  return dict;
-}
-
 py::dict stats(Rig& rig) {
   Stats now;
   {
@@ -71,8 +51,8 @@ void add_rig(py::module_& module) {
       .def("chain_ns", &bench::chain_ns, py::arg("links"), py::arg("elems"),
            py::arg("reps"), NoGil())
       .def("define_ms", &bench::define_ms, py::arg("reps"), NoGil())
-      .def("swap_under_load", &swap_under_load, py::arg("swaps"),
-           py::arg("min_tasks"))
+      .def("swap_under_load", &bench::swap_under_load, py::arg("swaps"),
+           py::arg("min_tasks"), NoGil())
       .def("synchronize_beside", &bench::synchronize_beside,
            py::arg("idle_reps"), py::arg("saturated_reps"), NoGil())
       .def("poison", &Rig::poison, NoGil())

@@ -119,7 +119,10 @@ class CountingTasks {
   }
   std::uint64_t tasks() const noexcept { return tasks_.load(); }
 
-  void count(SwapReport& report) {
+  /// Puts "lost" and "wrong".
+  void count(Times& report) {
+    double lost = 0;
+    double wrong = 0;
     std::vector<std::int32_t> got(kGroups * kGroupElems);
     rig_.runtime().copy_to_host(got.data(), buffer_.get(),
                                 got.size() * sizeof(std::int32_t));
@@ -128,11 +131,12 @@ class CountingTasks {
           rounds_ / kGroups + (group < rounds_ % kGroups ? 1 : 0));
       for (std::size_t i = 0; i < kGroupElems; ++i) {
         const std::int32_t value = got[group * kGroupElems + i];
-        report.wrong += value != expected ? 1 : 0;
-        if (i % kElems == 0 && value < expected)
-          report.lost += static_cast<std::uint64_t>(expected - value);
+        wrong += value != expected ? 1 : 0;
+        if (i % kElems == 0 && value < expected) lost += expected - value;
       }
     }
+    report["lost"] = {lost};
+    report["wrong"] = {wrong};
   }
 
  private:
@@ -147,34 +151,34 @@ class CountingTasks {
 
 }  // namespace
 
-SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
+Times swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
   CountingTasks tasks(rig);
-  SwapReport report;
+  Times report;
   const auto start = Clock::now();
   const auto end = start + kDeadline;
   Producer producer([&] { tasks.submit_next(); });
   for (int i = 0; i < swaps && Clock::now() < end; ++i) {
     const auto swap_start = Clock::now();
     rig.runtime().replace(tasks.op(), tasks.definition(i + 1));
-    report.swap_ms.push_back(us_since(swap_start) / 1e3);
+    report["swap_ms"].push_back(us_since(swap_start) / 1e3);
     const Stats stats = rig.runtime().stats();
-    report.pause_us.push_back(stats.last_pause_us);
-    report.load_us.push_back(stats.last_load_us);
+    report["pause_us"].push_back(stats.last_pause_us);
+    report["load_us"].push_back(stats.last_load_us);
     auto since = Clock::now();
     rig.runtime().rollback(tasks.op());
-    report.rollback_us.push_back(us_since(since));
+    report["rollback_us"].push_back(us_since(since));
     since = Clock::now();
     tasks.switch_alias();
-    report.switch_us.push_back(us_since(since));
-    report.loads_of_these +=
-        rig.runtime().stats().injections - stats.injections;
+    report["switch_us"].push_back(us_since(since));
+    report["loads"].push_back(static_cast<double>(
+        rig.runtime().stats().injections - stats.injections));
   }
   while (tasks.tasks() < min_tasks && Clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   producer.stop();
   rig.synchronize();
-  report.seconds = us_since(start) / 1e6;
-  report.tasks = tasks.tasks();
+  report["seconds"] = {us_since(start) / 1e6};
+  report["tasks"] = {static_cast<double>(tasks.tasks())};
   tasks.count(report);
   return report;
 }
