@@ -213,6 +213,7 @@ bool HostBackend::look_for_overrun() {
   const auto slot = shared_->find_overrun(limit_.load());
   if (!slot) return shared_->has_traced();
   const std::lock_guard lock(death_mutex_);
+  if (is_dead()) return false;
   culprit_ = shared_->table.name(*slot);
   is_dead_.store(true, std::memory_order_release);
   // Wakes those who wait, too.
@@ -223,6 +224,9 @@ bool HostBackend::look_for_overrun() {
 void HostBackend::throw_dead() {
   const std::lock_guard lock(death_mutex_);
   is_death_told_ = true;
+  if (culprit_.empty())
+    throw QueueClosed(
+        "the runtime was closed by an interrupt; pending tasks were dropped");
   throw TaskError(culprit_, concat(culprit_, ": expected to run for at most ",
                                    limit_.load().count(),
                                    " ms, still runs; the runtime is dead"));
@@ -306,6 +310,16 @@ void HostBackend::fill_stats(Stats& stats) const {
   stats.injections = injections_.load(std::memory_order_relaxed);
   stats.unloads = unloads_.load(std::memory_order_relaxed);
   stats.last_compile_ms = last_compile_ms_.load(std::memory_order_relaxed);
+}
+
+bool HostBackend::drop_pending() {
+  const std::lock_guard lock(death_mutex_);
+  if (is_dead()) return true;
+  is_death_told_ = true;  // close() reports it
+  is_dead_.store(true, std::memory_order_release);
+  // Wakes those who wait, too.
+  shared_->stop();
+  return true;
 }
 
 void HostBackend::stop() {

@@ -208,6 +208,9 @@ class Backend {
   virtual void fill_stats(Stats& stats) const = 0;
   /// From now on the watchdog gives a task no more than `limit`.
   virtual void limit_tasks(std::chrono::milliseconds limit) noexcept = 0;
+  /// Runs no task any more that has not begun, and makes the backend dead.
+  /// False: it cannot, so what is queued runs.
+  virtual bool drop_pending() { return false; }
   /// Stop taking tasks and stop the workers. Everything pending was waited
   /// for, or the backend is dead. Throws what has not been reported.
   virtual void stop() = 0;

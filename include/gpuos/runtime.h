@@ -185,13 +185,18 @@ class Runtime {
 
   /// Run what is pending, stop the workers and report what went wrong.
   /// Throws: TaskError that no wait has told of, CudaError, Timeout if no task
-  /// was finished for `watchdog`.
+  /// was finished for `watchdog`, Cancelled after drop_pending() if an
+  /// Interrupt ended it.
   void close();
   /// For the end of a process or of a scope that an error leaves, before
   /// close(): from now on a whole operator's task that runs for longer than
   /// 0.5 s makes the runtime dead; it is left behind with the memory that it
   /// writes. GPUOS_LOG receives what close() throws.
   void hurry();
+  /// For a program that is interrupted, before close(): the host backend drops
+  /// the tasks that have not begun, and waits for them throw QueueClosed. On a
+  /// GPU they run.
+  void drop_pending();
   bool is_closed() const noexcept;
 
   /// Runs later submissions as RuntimeOptions::deterministic does. A closed

@@ -473,7 +473,8 @@ void add_life(Class& type) {
              if (error.is_none())
                self.close();
              else
-               self.leave();
+               self.leave(PyErr_GivenExceptionMatches(
+                              error.ptr(), PyExc_KeyboardInterrupt) != 0);
            })
       .def_property_readonly(
           "backend",
