@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -102,7 +102,7 @@ def table(images: Iterable[CachedImage], now: float) -> str:
         registers = str(image.registers) if image.state == "good" else "-"
         rows.append(
             (
-                os.path.basename(image.path)[:8],
+                Path(image.path).name[:8],
                 image.name or "-",
                 image.arch or "-",
                 registers,
