@@ -32,8 +32,9 @@ struct Config {
 /// Threads: any.
 const Config& config();
 
-/// Add `text` to the file that GPUOS_LOG names; without one do nothing. A file
-/// that cannot be written is not reported, nor a FIFO that nobody reads.
+/// Appends `text` to the file that GPUOS_LOG names. Without one it does
+/// nothing. A file that cannot be written, or a FIFO without a reader, is not
+/// reported.
 /// Threads: any.
 void append_log(std::string_view text) noexcept;
 

@@ -124,7 +124,7 @@ std::string CellCompiler::macros_of(const CellSource& source) {
 }
 
 HostImage CellCompiler::compile(const CellSource& source) {
-  // Or files and a compiler would be left behind.
+  // Without this, exit would leave files and a compiler.
   const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;
@@ -142,7 +142,7 @@ HostImage CellCompiler::compile(const CellSource& source) {
   const std::string log_file = folder.file("log");
   const ProcessResult result =
       run_process(command, log_file, folder.path(), kCompilerTimeout);
-  // Not beside the first cell, which is awaited.
+  // Runs after the first cell, whose caller waits.
   prelude.read_ahead();
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout)

@@ -13,8 +13,8 @@
 namespace gpuos::host {
 namespace {
 
-/// The words behind the first colon, of which a backslash is a part of the
-/// next character, and a line that ends with one goes on.
+/// Returns the words after the first colon. A backslash escapes the next
+/// character, and continues a line at its end.
 std::vector<std::string> words_of_rule(std::string_view rule) {
   std::vector<std::string> words;
   std::string word;

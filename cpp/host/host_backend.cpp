@@ -119,8 +119,8 @@ std::optional<Place> HostBackend::reserve(const Route&, std::uint32_t tasks) {
 
 void HostBackend::publish(const Route&, const Place& place,
                           std::uint32_t tasks) {
-  // Workers take what lies before the first open chain, and a task that meets
-  // nobody must not wait for one.
+  // Workers take only positions before the first open chain, and an independent
+  // task must not wait for a chain.
   chains_.close_all();
   // Each tile of a large task is worth a worker.
   publish_until(place.first + tasks, !is_tile(ring_->descriptor(place.first)));
@@ -150,7 +150,7 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
   }
   seen_ = shared_->published.load(std::memory_order_seq_cst);
   if (!chains_.is_empty() || shared_->has_work()) return options_.flush_after;
-  // Waking it costs more than to look a few times in vain.
+  // Waking the thread costs more than a few looks without work.
   if (quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
     return std::nullopt;
   // The threads that wait run all tasks. Each look takes a processor from them
@@ -190,9 +190,9 @@ bool HostBackend::poll(const BatchRef& batch, Deadline until) {
   for (Deadline now = Clock::now(); !ring_->is_done(batch.begin);) {
     if (now >= until) return false;
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
-    // The worker may have been put on this processor. Both stay able to run, so
-    // the system sees that they need one each; who sleeps here instead is woken
-    // beside the worker again and again.
+    // The worker may be on this processor. If both stay runnable, the system
+    // gives each its own processor. A thread that sleeps instead is woken next
+    // to the worker again and again.
     sched_yield();
     const Deadline before = std::exchange(now, Clock::now());
     // Other programs want the processors: to be woken takes no longer then.

@@ -73,8 +73,8 @@ class HostBackend final : public Backend {
 
  private:
   void publish_until(std::uint64_t end, bool is_little);
-  /// Sees to it that an open chain is closed, and that a worker is woken for
-  /// tasks that nobody waits for, when they are old.
+  /// Makes the control thread close old chains and wake a worker for old tasks
+  /// that no thread awaits.
   void look_after_queue();
   std::optional<std::chrono::microseconds> tick();
   bool is_dead() const noexcept {

@@ -111,7 +111,7 @@ std::string_view hint_for(const std::string& log) {
 
 CompiledLibrary compile(const HostCompiler& compiler,
                         const HostCompileRequest& request) {
-  // Or files and a compiler would be left behind.
+  // Without this, exit would leave files and a compiler.
   const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;

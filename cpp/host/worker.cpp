@@ -29,7 +29,7 @@ constexpr auto kNap = std::chrono::milliseconds(10);
 struct Claim {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint64_t left = 0;  // published tasks behind it
+  std::uint64_t left = 0;  // published tasks after it
 };
 
 class Worker {
@@ -158,7 +158,7 @@ class Worker {
       const std::uint32_t before =
           count.fetch_add(finished, std::memory_order_acq_rel);
       if (before + finished != batch_size_) return;
-      // Nobody counts here before the batch is seen done.
+      // No thread counts here before the batch is seen done.
       count.store(0, std::memory_order_relaxed);
     }
     // Pairs with the acquire load in Ring::is_done() and, for sleepers, with

@@ -1,4 +1,4 @@
-"""The names and signatures of the last release, beside those of today."""
+"""The names and signatures of the last release, compared with today's."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_the_readme_and_pictures_are_those_of_the_file(run):
 
 @pytest.mark.parametrize("program", KEPT["programs"], ids=lambda x: x["name"])
 def test_the_file_has_what_was_measured(program):
-    """Until a run writes it anew, it has what the page of measurements says."""
+    """Until a run rewrites it, it has the values of the page of measurements."""
     ours = f"{number(program['over eager'])} x, {number(program['us'])} us"
     lines = re.findall(
         rf"^\| {re.escape(program['name'])},? .*$", MEASURED, re.MULTILINE
@@ -105,7 +105,7 @@ def test_figures_of_the_queue_are_those_of_the_page():
         ours, peer = PARTS["cells_of"](line)[1:]
         assert f" {ours} |" in there
         assert peer.removeprefix("CUDA graph") in there
-    # What the first screen says of replacing.
+    # The times of a replacement on the first screen.
     pause = re.search(r"pauses ([\d,.]+) us \(worst ([\d,.]+)\)", README)
     assert pause
     assert f"| {pause[1]} us; {pause[2]} us |" in part

@@ -1,5 +1,5 @@
-// What the checks of an operator become on a GPU, which needs none to be read:
-// no calls in a loop, and no comparison that the loop makes already.
+// The code of a checked operator for a GPU, which can be read without one. It
+// has no calls in a loop, and no comparison that the loop makes already.
 #include <string>
 #include <string_view>
 
@@ -67,7 +67,7 @@ TEST_F(CheckedCode, HasOneCallBehindTheLoop) {
 }
 
 TEST_F(CheckedCode, ComparesAnOutputOnceAndWhatTheLoopDoesNot) {
-  // Once more behind the loop, whether there is something to tell.
+  // One more test after the loop decides whether to report a failure.
   const std::size_t plain = count(code_of("out[i] = 7", false), "setp");
   EXPECT_LE(count(code_of("out[i] = 7", true), "setp"), plain + 2);
   // An input whose length the task does not say, and an index.
