@@ -308,11 +308,6 @@ void check_self(const char* name, const py::object& self) {
     refuse_type(name, "a gpuos.Array", self);
 }
 
-std::string doc_of(const std::string& name) {
-  if (name.starts_with("__")) return "";
-  return "As numpy.ndarray." + name + "; computed by a task.";
-}
-
 }  // namespace
 
 py::object copied(const py::object& array) {
@@ -332,15 +327,12 @@ void add_operators(py::class_<Array>& type) {
     });
   }
   for (const char* name : kMethods) {
-    type.def(
-        name,
-        [name](const py::object& self, const py::args& args,
-               const py::kwargs& keywords) {
-          check_self(name, self);
-          const WithoutLock to_others;
-          return method(name)(self, *args, **keywords);
-        },
-        doc_of(name).c_str());
+    type.def(name, [name](const py::object& self, const py::args& args,
+                          const py::kwargs& keywords) {
+      check_self(name, self);
+      const WithoutLock to_others;
+      return method(name)(self, *args, **keywords);
+    });
   }
   for (const char* name : kRefused)
     type.def(name, [name](const py::object& self, const py::args& args,
@@ -364,14 +356,11 @@ void add_operators(py::class_<Array>& type) {
       throw py::attribute_error(text);
     });
   for (const char* name : kProperties) {
-    type.def_property_readonly(
-        name,
-        [name](const py::object& self) {
-          check_self(name, self);
-          const WithoutLock to_others;
-          return method(name)(self);
-        },
-        doc_of(name).c_str());
+    type.def_property_readonly(name, [name](const py::object& self) {
+      check_self(name, self);
+      const WithoutLock to_others;
+      return method(name)(self);
+    });
   }
 }
 

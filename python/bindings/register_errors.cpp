@@ -29,11 +29,10 @@ struct Classes {
   PyObject* timeout;
 } classes;
 
-PyObject* add_class(py::module_& module, const char* name, const char* doc,
+PyObject* add_class(py::module_& module, const char* name,
                     const py::object& bases) {
   const std::string qualified = std::string("gpuos.") + name;
-  PyObject* made =
-      PyErr_NewExceptionWithDoc(qualified.c_str(), doc, bases.ptr(), nullptr);
+  PyObject* made = PyErr_NewException(qualified.c_str(), bases.ptr(), nullptr);
   if (made == nullptr) throw py::error_already_set();
   module.add_object(name, py::handle(made));
   return made;
@@ -141,50 +140,23 @@ void register_errors(py::module_& module) {
   const auto base = [](PyObject* type) {
     return py::reinterpret_borrow<py::object>(type);
   };
-  classes.error =
-      add_class(module, "Error", "Base of all errors of gpuos but wrong types.",
-                base(PyExc_RuntimeError));
+  classes.error = add_class(module, "Error", base(PyExc_RuntimeError));
   const py::object error = base(classes.error);
-  classes.invalid_argument =
-      add_class(module, "InvalidArgument",
-                "The caller broke a documented rule. Nothing was queued.",
-                py::make_tuple(error, base(PyExc_ValueError)));
-  classes.out_of_range = add_class(
-      module, "OutOfRange",
-      "A number is too large, or too small, for its type. Nothing was queued.",
-      py::make_tuple(base(classes.invalid_argument),
-                     base(PyExc_OverflowError)));
-  classes.backend_unavailable =
-      add_class(module, "BackendUnavailable",
-                "The backend, or something that it needs, is not on this "
-                "machine. The message says what to install.",
-                error);
-  classes.cuda_error = add_class(
-      module, "CudaError",
-      "A driver call failed: `code` is the driver's number, `call` the call.",
-      error);
-  classes.compile_error = add_class(
-      module, "CompileError",
-      "Device code did not compile, link or fit; `log` is the compiler's.\n\n"
-      "`file`, `line` and `column` (from 1; 0: not known) are the first\n"
-      "error's, as #line says; `excerpt` is the line and a caret.",
-      error);
-  classes.host_error = add_class(
-      module, "HostError",
-      "Host code of a session threw: `type` as C++ spells it, and its `text`.",
-      error);
-  classes.task_error = add_class(
-      module, "TaskError",
-      "A task failed while it ran; `operator` names the operator.", error);
-  classes.queue_closed =
-      add_class(module, "QueueClosed", "The runtime was closed.", error);
-  classes.cancelled =
-      add_class(module, "Cancelled",
-                "The caller took back what it had asked for.", error);
-  classes.timeout =
-      add_class(module, "Timeout",
-                "A deadline passed before the thing that was waited for.",
-                py::make_tuple(error, base(PyExc_TimeoutError)));
+  classes.invalid_argument = add_class(
+      module, "InvalidArgument", py::make_tuple(error, base(PyExc_ValueError)));
+  classes.out_of_range =
+      add_class(module, "OutOfRange",
+                py::make_tuple(base(classes.invalid_argument),
+                               base(PyExc_OverflowError)));
+  classes.backend_unavailable = add_class(module, "BackendUnavailable", error);
+  classes.cuda_error = add_class(module, "CudaError", error);
+  classes.compile_error = add_class(module, "CompileError", error);
+  classes.host_error = add_class(module, "HostError", error);
+  classes.task_error = add_class(module, "TaskError", error);
+  classes.queue_closed = add_class(module, "QueueClosed", error);
+  classes.cancelled = add_class(module, "Cancelled", error);
+  classes.timeout = add_class(module, "Timeout",
+                              py::make_tuple(error, base(PyExc_TimeoutError)));
   py::register_local_exception_translator([](std::exception_ptr thrown) {
     if (thrown) set_python_error(thrown);
   });

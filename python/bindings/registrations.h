@@ -40,4 +40,8 @@ void register_jit(pybind11::module_& module);
 void register_session(pybind11::module_& module);
 void register_bridge(pybind11::module_& module);
 
+/// Gives the names that are registered the docstrings of _core.pyi. Throws:
+/// ImportError for a name that the module does not have.
+void add_docstrings(const pybind11::module_& module);
+
 }  // namespace gpuos::python
