@@ -111,9 +111,7 @@ JitOptions jit_options_from(const py::object& options) {
 
 void register_jit_options(py::module_& module) {
   const JitOptions defaults;
-  py::class_<JitOptions> type(module, "JitOptions", py::is_final(),
-                              plain_metaclass());
-  type.attr("__module__") = "gpuos";
+  auto type = add_class<JitOptions>(module, "JitOptions");
   type.def(py::init(&make_options), py::kw_only(),
            py::arg("std") = defaults.std, py::arg("defines") = py::dict(),
            py::arg("max_registers") = 0, py::arg("fast_math") = false,

@@ -197,10 +197,8 @@ std::size_t size_in_use(Array& self) {
 }  // namespace
 
 void register_array(py::module_& module) {
-  py::class_<Array> type(module, "Array", py::is_final(), plain_metaclass());
+  auto type = add_result_class<Array>(module, "Array");
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
   keep_dropped_results(array_type);
   type.def_property_readonly("shape",
                              [](const Array& a) { return shape_of(a.form()); })

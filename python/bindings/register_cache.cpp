@@ -30,13 +30,7 @@ std::pair<std::uint64_t, std::uint64_t> pair_of(const CacheRemoval& removal) {
   return {removal.files, removal.bytes};
 }
 
-template <typename Type>
-py::class_<Type> add_class(py::module_& module, const char* name) {
-  py::class_<Type> type(module, name, py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos.cache";
-  forbid_new(type);
-  return type;
-}
+constexpr char kHome[] = "gpuos.cache";
 
 std::string repr_of_level(const CacheLevel& level) {
   return "gpuos.cache.CacheLevel(folder=" +
@@ -59,7 +53,7 @@ std::string repr_of_image(const CachedImage& image) {
 }
 
 void add_classes(py::module_& module) {
-  add_class<CacheLevel>(module, "CacheLevel")
+  add_result_class<CacheLevel>(module, "CacheLevel", kHome)
       .def_property_readonly(
           "folder", [](const CacheLevel& l) { return path_text(l.folder); })
       .def_property_readonly(
@@ -68,12 +62,12 @@ void add_classes(py::module_& module) {
       .def_readonly("entries", &CacheLevel::entries)
       .def_readonly("bytes", &CacheLevel::bytes)
       .def("__repr__", &repr_of_level);
-  add_class<CacheInfo>(module, "CacheInfo")
+  add_result_class<CacheInfo>(module, "CacheInfo", kHome)
       .def_readonly("own", &CacheInfo::own)
       .def_readonly("read_only", &CacheInfo::read_only)
       .def_readonly("max_bytes", &CacheInfo::max_bytes)
       .def("__repr__", &repr_of_info);
-  add_class<CachedImage>(module, "CachedImage")
+  add_result_class<CachedImage>(module, "CachedImage", kHome)
       .def_property_readonly(
           "path", [](const CachedImage& i) { return path_text(i.path); })
       .def_readonly("is_read_only", &CachedImage::is_read_only)

@@ -176,10 +176,8 @@ const DefinitionObject* as_definition(py::handle object) {
 
 void register_definition(py::module_& module) {
   const auto none = py::none();
-  py::class_<DefinitionObject, DefinitionPtr> type(
-      module, "Definition", py::is_final(), plain_metaclass());
+  auto type = add_class<DefinitionObject, DefinitionPtr>(module, "Definition");
   definition_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
   type.def(py::init(&define), py::arg("name"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
            py::arg("ltoir") = none, py::arg("cubin") = none,

@@ -16,10 +16,7 @@ namespace gpuos::python {
 void register_diagnose(py::module_& module) {
   module.attr("__version__") = version();
 
-  py::class_<Finding> type(module, "Finding", py::is_final(),
-                           plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<Finding>(module, "Finding");
   type.def_readonly("what", &Finding::what)
       .def_readonly("found", &Finding::found)
       .def_readonly("version", &Finding::version)

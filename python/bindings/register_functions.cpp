@@ -239,8 +239,8 @@ void def_choices(Table& m) {
 }  // namespace
 
 void register_functions(py::module_& module) {
-  Table table(module, "_Functions", py::is_final(), plain_metaclass());
-  forbid_new(table);
+  Table table =
+      add_result_class<Functions>(module, "_Functions", "gpuos._core");
   def_activations(table);
   def_more_activations(table);
   def_reductions(table);

@@ -269,10 +269,7 @@ std::string repr_of_program(const Program& program) {
 }
 
 void register_program(py::module_& module) {
-  py::class_<Program> type(module, "Program", py::is_final(),
-                           plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<Program>(module, "Program");
   type.def_property_readonly(
           "inputs", [](const Program& p) { return describe(p.inputs()); })
       .def_property_readonly(

@@ -181,10 +181,7 @@ std::string told(const JitModule& module,
 }
 
 void register_module_info(py::module_& module) {
-  py::class_<ModuleInfo> type(module, "ModuleInfo", py::is_final(),
-                              plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<ModuleInfo>(module, "ModuleInfo");
   type.def_readonly("name", &ModuleInfo::name)
       .def_readonly("device", &ModuleInfo::device)
       .def_readonly("bytes", &ModuleInfo::bytes)
@@ -206,8 +203,7 @@ void register_module_info(py::module_& module) {
 }  // namespace
 
 void register_jit(py::module_& module) {
-  py::class_<std::stop_source> stop(module, "_StopSource", py::is_final(),
-                                    plain_metaclass());
+  auto stop = add_class<std::stop_source>(module, "_StopSource", "gpuos._core");
   stop.def(py::init<>()).def("request", [](std::stop_source& self) {
     return self.request_stop();
   });
@@ -220,9 +216,7 @@ void register_jit(py::module_& module) {
         interruptible([&] { synchronize(named, device); });
       },
       py::arg("stream") = py::none(), py::arg("device") = 0);
-  py::class_<JitModule> type(module, "JitModule", py::is_final(),
-                             plain_metaclass());
-  type.attr("__module__") = "gpuos";
+  auto type = add_class<JitModule>(module, "JitModule");
   type.def(py::init(&make_module), py::arg("source") = py::none(),
            py::arg("name_expressions") = py::tuple(),
            py::arg("headers") = py::dict(),

@@ -122,7 +122,6 @@ std::string repr_of_arguments(const KernelArgs& self) {
 
 template <typename Type>
 void register_kernel_args(Type& type) {
-  type.attr("__module__") = "gpuos";
   type.def(py::init([](const py::args& values) {
         return std::make_unique<KernelArgs>(arguments_from(values));
       }))
@@ -131,10 +130,8 @@ void register_kernel_args(Type& type) {
 }
 
 void register_attributes(py::module_& module) {
-  py::class_<KernelAttributes> attributes(module, "KernelAttributes",
-                                          py::is_final(), plain_metaclass());
-  attributes.attr("__module__") = "gpuos";
-  forbid_new(attributes);
+  auto attributes =
+      add_result_class<KernelAttributes>(module, "KernelAttributes");
   attributes.def_readonly("registers", &KernelAttributes::registers)
       .def_readonly("shared_bytes", &KernelAttributes::shared_bytes)
       .def_readonly("local_bytes", &KernelAttributes::local_bytes)
@@ -145,10 +142,7 @@ void register_attributes(py::module_& module) {
 }
 
 void register_launch(py::module_& module) {
-  py::class_<KernelLaunch> type(module, "KernelLaunch", py::is_final(),
-                                plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<KernelLaunch>(module, "KernelLaunch");
   type.def("__call__", &launch_configured)
       .def("__repr__", [](const KernelLaunch& self) {
         return "gpuos.KernelLaunch('" + self.kernel.name() + "', grid " +
@@ -160,15 +154,12 @@ void register_launch(py::module_& module) {
 }  // namespace
 
 void register_kernel(py::module_& module) {
-  py::class_<KernelArgs> args(module, "KernelArgs", py::is_final(),
-                              plain_metaclass());
+  auto args = add_class<KernelArgs>(module, "KernelArgs");
   register_kernel_args(args);
 
   register_attributes(module);
   register_launch(module);
-  py::class_<Kernel> type(module, "Kernel", py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<Kernel>(module, "Kernel");
   type.def_property_readonly("name", &Kernel::name)
       .def_property_readonly("attributes", without_gil(&Kernel::attributes))
       .def_property_readonly("parameter_bytes",

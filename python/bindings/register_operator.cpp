@@ -106,10 +106,7 @@ std::string version_repr(const OperatorVersion& self) {
 }
 
 void register_version(py::module_& module) {
-  py::class_<OperatorVersion> type(module, "OperatorVersion", py::is_final(),
-                                   plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<OperatorVersion>(module, "OperatorVersion");
   type.def_readonly("number", &OperatorVersion::number)
       .def_readonly("before", &OperatorVersion::before)
       .def_property_readonly("expression",
@@ -163,11 +160,9 @@ void rollback(AliasObject& self) {
 }
 
 void register_alias(py::module_& module) {
-  py::class_<AliasObject, std::shared_ptr<AliasObject>> type(
-      module, "Alias", py::is_final(), plain_metaclass());
+  auto type = add_result_class<AliasObject, std::shared_ptr<AliasObject>>(
+      module, "Alias");
   alias_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
   type.def_property_readonly(
           "name", [](const AliasObject& self) { return self.alias.name(); })
       .def_property_readonly("target",
@@ -194,11 +189,8 @@ void register_alias(py::module_& module) {
 
 void register_operator(py::module_& module) {
   register_version(module);
-  py::class_<OperatorObject, OperatorPtr> type(
-      module, "Operator", py::is_final(), plain_metaclass());
+  auto type = add_result_class<OperatorObject, OperatorPtr>(module, "Operator");
   operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
   type.def_property_readonly(
           "name", [](const OperatorObject& self) { return self.op.name(); })
       .def_property_readonly(

@@ -27,10 +27,7 @@ std::unique_ptr<SessionObject> make_session(
 }
 
 void register_cell(py::module_& module) {
-  py::class_<CellResult> type(module, "CellResult", py::is_final(),
-                              plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<CellResult>(module, "CellResult");
   type.def_readonly("cell", &CellResult::cell)
       .def_readonly("defined", &CellResult::defined)
       .def_readonly("launches", &CellResult::launches)
@@ -87,9 +84,7 @@ void register_uses(Type& type) {
 
 void register_session(py::module_& module) {
   register_cell(module);
-  py::class_<SessionObject> type(module, "Session", py::is_final(),
-                                 plain_metaclass());
-  type.attr("__module__") = "gpuos";
+  auto type = add_class<SessionObject>(module, "Session");
   type.def(py::init([](const py::object& options,
                        const py::object& include_dirs, int device) {
              return make_session(nullptr, device, options, include_dirs);

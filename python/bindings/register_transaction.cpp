@@ -127,10 +127,7 @@ class Transaction {
 
 void register_transaction(py::module_& module) {
   const auto none = py::none();
-  py::class_<Transaction> type(module, "Transaction", py::is_final(),
-                               plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<Transaction>(module, "Transaction");
   type.def("define", &Transaction::define, py::arg("name"),
            py::arg("expression") = none, py::kw_only(),
            py::arg("source") = none, py::arg("ptx") = none,

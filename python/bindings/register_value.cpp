@@ -296,7 +296,7 @@ py::object class_of(const py::object& self) {
 }
 
 // The dict gets it, since an assignment would set the class of the type.
-void add_class(const py::handle& type) {
+void add_class_property(const py::handle& type) {
   auto* const object = reinterpret_cast<PyTypeObject*>(type.ptr());
   const py::object property = builtin("property")(py::cpp_function(&class_of));
   if (PyDict_SetItemString(object->tp_dict, "__class__", property.ptr()) != 0)
@@ -407,11 +407,9 @@ void add_refusals(Class& type) {
 
 void register_value(py::module_& module) {
   module.def("_is_operation", &is_operation, py::arg("name"));
-  py::class_<Value> type(module, "Value", py::is_final(), plain_metaclass());
+  auto type = add_result_class<Value>(module, "Value");
   value_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  add_class(type);
+  add_class_property(type);
   add_attributes(type);
   add_reductions(type);
   add_methods(type);
