@@ -172,6 +172,8 @@ class Module:
             return self.entry(self.aliases[name])._replace(name=name)
         if origin != self.name:
             return Module(self.root, origin).entry(name)
+        if self.name != "gpuos.functions":
+            raise KeyError(name)
         functions = Module(self.root, CORE).own_entry(FUNCTIONS)
         return {member.name: member for member in functions.members}[name]
 
