@@ -2,10 +2,10 @@
 
 #include <pybind11/pybind11.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <sstream>
 #include <string>
 
 #include "registrations.h"
@@ -15,22 +15,20 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Finds what a type or a module itself has: an attribute would be bound.
+// Finds what a type or the module itself has. An attribute would be bound.
 py::object find(py::object owner, const std::string& name) {
-  for (std::size_t at = 0; at < name.size();) {
-    const std::size_t end = std::min(name.find('.', at), name.size());
+  std::istringstream parts(name);
+  for (std::string part; std::getline(parts, part, '.');) {
     const py::object members = owner.attr("__dict__");
-    const py::str part(name.substr(at, end - at));
     if (!members.contains(part))
       throw py::import_error("gpuos: _core.pyi has a docstring of " + name +
                              ", which the module does not have");
-    owner = members[part];
-    at = end + 1;
+    owner = members[part.c_str()];
   }
   return owner;
 }
 
-// pybind11 frees the text of each of its functions. Other texts stay.
+// pybind11 frees the text of each of its functions. The others stay.
 const char* kept(const std::string& text) {
   char* made = ::strdup(text.c_str());
   if (made == nullptr) throw std::bad_alloc();
@@ -44,7 +42,7 @@ std::string signature_of(const PyMethodDef& method) {
 void document(const py::object& member, const char* text) {
   PyObject* object = member.ptr();
   const py::object function = py::getattr(member, "__func__", member);
-  if (PyCFunction_Check(function.ptr())) {
+  if (PyCFunction_Check(function.ptr())) {  // pybind11 made it
     PyMethodDef& method =
         *reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml;
     const char* signature = method.ml_doc;
