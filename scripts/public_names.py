@@ -15,28 +15,23 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "python" / "gpuos"
+sys.path.insert(0, str(ROOT / "scripts/site"))
+from modules import Module, declared, decorators
+
 TARGET = ROOT / "tests" / "python" / "public_names.txt"
-# Modules whose `__all__`, or else whose public functions, are for users.
+# Modules whose `__all__` is for users.
 MODULES = (
     *("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.ray", "gpuos.torch"),
 )
 SPECIAL = ("__init__", "__call__", "__getitem__", "__setitem__", "__len__")
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def file_of(module: str) -> Path:
-    """Return where a module's names stand: a stub goes first."""
-    path = PACKAGE.joinpath(*module.split(".")[1:])
-    choices = [path.with_suffix(".pyi"), path.with_suffix(".py")]
-    choices.append(path / "__init__.py")
-    return next(choice for choice in choices if choice.exists())
-
-
-def bare(function: Function) -> str:
+def bare(function: ast.FunctionDef) -> str:
     """Return `(x, *, out=None)`: a signature without types."""
     arguments = ast.parse(ast.unparse(function)).body[0].args  # a copy
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -46,69 +41,31 @@ def bare(function: Function) -> str:
     return f"({ast.unparse(arguments)})"
 
 
-def exported(tree: ast.Module) -> list[str] | None:
-    """Return `__all__`, or None."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(
-            node.value, ast.List | ast.Tuple
-        ):
-            names = [t.id for t in node.targets if isinstance(t, ast.Name)]
-            if names == ["__all__"]:
-                return [str(ast.literal_eval(one)) for one in node.value.elts]
-    return None
-
-
-def describe(module: str, name: str) -> list[str]:
-    """Return the lines of a name of a module, behind its dot."""
-    tree = ast.parse(file_of(module).read_text(encoding="utf-8"))
-    found = []
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = {one.asname or one.name: one.name for one in node.names}
-            inside = node.module.startswith("gpuos.")
-            if name in names and inside and not node.level:
-                return describe(node.module, names[name])
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            found.append(name + bare(node))
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            found.append(name)
-            found += [f"{name}.{line}" for line in members(node)]
-    return found or [name]
-
-
-def members(node: ast.ClassDef) -> list[str]:
-    """Return methods with signatures, and attributes."""
-    lines = []
-    for one in node.body:
-        if isinstance(one, ast.FunctionDef):
-            if one.name.startswith("_") and one.name not in SPECIAL:
-                continue
-            words = [ast.unparse(word) for word in one.decorator_list]
-            is_value = "property" in words or any(
-                word.endswith(".setter") for word in words
-            )
-            lines.append(one.name + ("" if is_value else bare(one)))
-        elif isinstance(one, ast.AnnAssign):
-            name = ast.unparse(one.target)
-            lines += [] if name.startswith("_") else [name]
-    return lines
+def describe(name: str, nodes: list[Any]) -> Iterator[str]:
+    """Yield a line for each signature of a name, and of what a class has."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            is_value = "property" in decorators(node)
+            yield name + ("" if is_value else bare(node))
+            continue
+        yield name
+        if isinstance(node, ast.ClassDef):
+            for member, those in declared(node.body).items():
+                if member in SPECIAL or not member.startswith("_"):
+                    yield from describe(f"{name}.{member}", those)
 
 
 def today() -> list[str]:
     """Return a line for each name, signature and overload."""
-    lines = set()
-    for module in MODULES:
-        tree = ast.parse(file_of(module).read_text(encoding="utf-8"))
-        names = exported(tree)
-        if names is None:
-            names = [
-                node.name
-                for node in tree.body
-                if isinstance(node, ast.FunctionDef | ast.ClassDef)
-                and not node.name.startswith("_")
-            ]
-        for name in names:
-            lines |= {f"{module}.{line}" for line in describe(module, name)}
+    lines: set[str] = set()
+    for address in MODULES:
+        module = Module(ROOT, address)
+        for name in module.all():
+            try:
+                nodes = module.entry(name).nodes
+            except KeyError:  # a module
+                nodes = [None]
+            lines.update(describe(f"{address}.{name}", nodes))
     return sorted(lines)
 
 
