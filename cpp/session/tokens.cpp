@@ -6,7 +6,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "host/compile_log.h"
+#include "jit/compile_log.h"
 
 namespace gpuos::session {
 namespace {
@@ -311,7 +311,7 @@ void fail_at(const CellText& cell, int line, int column,
              const std::string& what) {
   SourcePlace place{.file = cell.name, .line = line, .column = column};
   place.excerpt =
-      host::excerpt_of(cell.written.empty() ? cell.text : cell.written, place);
+      jit::excerpt_of(cell.written.empty() ? cell.text : cell.written, place);
   throw CompileError(concat(cell.name, ":", line, ":", column, ": ", what, "\n",
                             place.excerpt),
                      "", place);
