@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "jit/source_inputs.h"
 
 namespace gpuos::host {
 namespace {
@@ -80,12 +81,12 @@ bool are_unchanged(std::string_view dependencies) {
 }
 
 bool has_hidden_inputs(std::string_view source) {
-  constexpr std::array<std::string_view, 6> kWords{"__TIME__",      "__DATE__",
-                                                   "__TIMESTAMP__", "incbin",
-                                                   "__has_include", "embed"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) {
-    return source.find(word) != std::string_view::npos;
-  });
+  constexpr std::array<std::string_view, 3> kWords{"incbin", "__has_include",
+                                                   "embed"};
+  return jit::names_clock(source) ||
+         std::ranges::any_of(kWords, [&](std::string_view word) {
+           return source.find(word) != std::string_view::npos;
+         });
 }
 
 }  // namespace gpuos::host
