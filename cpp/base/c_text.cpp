@@ -38,12 +38,17 @@ bool has_name(std::string_view text, std::string_view word) noexcept {
   return false;
 }
 
+std::string_view cut_until(std::string_view& rest, char end) noexcept {
+  const std::string_view part = rest.substr(0, rest.find(end));
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
+}
+
 std::string join_lines(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view line = cut_until(text, '\n');
     if (is_joined(line))
       joined += line.substr(0, line.find_last_of('\\'));
     else

@@ -24,6 +24,9 @@ bool is_identifier(std::string_view text) noexcept;
 /// Returns whether `word` stands in `text` as a whole name.
 bool has_name(std::string_view text, std::string_view word) noexcept;
 
+/// Cuts the text before the next `end` off the beginning of `rest`.
+std::string_view cut_until(std::string_view& rest, char end) noexcept;
+
 /// Returns the text with those lines joined that a backslash joins.
 std::string join_lines(std::string_view text);
 

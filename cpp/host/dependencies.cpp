@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "jit/source_inputs.h"
 
@@ -69,9 +70,7 @@ bool are_unchanged(std::string_view dependencies) {
   if (dependencies.empty() || dependencies.back() != '\n') return false;
   dependencies.remove_prefix(1);
   while (!dependencies.empty()) {
-    const std::string_view line =
-        dependencies.substr(0, dependencies.find('\n'));
-    dependencies.remove_prefix(line.size() + 1);
+    const std::string_view line = cut_until(dependencies, '\n');
     const std::size_t path = line.find(" /");
     if (path == std::string_view::npos) return false;
     const auto state = state_of(std::string(line.substr(path + 1)));

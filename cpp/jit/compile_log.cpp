@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 
 namespace gpuos::jit {
@@ -16,11 +17,7 @@ constexpr std::size_t kIndent = 2;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) lines.push_back(cut_until(text, '\n'));
   return lines;
 }
 
