@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "gpuos/diagnose.h"
+
 namespace gpuos {
 namespace {
 

@@ -38,12 +38,7 @@ const Config& config();
 /// Threads: any.
 void append_log(std::string_view text) noexcept;
 
-/// Announce a folder with CUDA libraries, such as a wheel's. Folders are
-/// searched in the order in which they came.
-/// Threads: any.
-void add_library_dir(std::string path);
-
-/// The folders announced so far.
+/// The folders that gpuos::add_library_dir() has announced so far.
 std::vector<std::string> library_dirs();
 
 }  // namespace gpuos

@@ -7,10 +7,10 @@
 #include "base/concat.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
-#include "host/compile_log.h"
 #include "host/host_compiler.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
+#include "jit/compile_log.h"
 
 namespace gpuos::host {
 namespace {
@@ -34,7 +34,7 @@ std::shared_ptr<Prelude> shared_prelude(const std::string& key,
 
 // "cell 3:4:7: error: 'y' was not declared" as "cell 3:4: error: ...".
 CompileError error_in(const std::string& name, const std::string& log) {
-  const CompilerError first = first_error(log);
+  const jit::FirstError first = jit::first_error(log);
   if (first.place.line != 0) return {first.without_column(), log, first.place};
   return {concat(name, ": the C++ compiler failed: ", first.line), log};
 }

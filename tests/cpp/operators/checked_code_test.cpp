@@ -51,6 +51,34 @@ std::size_t count(std::string_view code, std::string_view instruction) {
   return found;
 }
 
+// Returns the text of a checked operator.
+std::string checked_text(const char* source) {
+  OperatorDefinition definition;
+  definition.name = "f";
+  definition.source = source;
+  return checked_source(definition).text;
+}
+
+TEST(CheckedSource, DeclaresAPointerWhereverAStatementBegins) {
+  constexpr const char* kAuto = "auto x = task.pointer<float>(0);";
+  for (const char* before :
+       {"", "{ ", "#define N 4\n", "switch (n) { case 1: ", "/* a */ ",
+        "f(\"} //\"); ", "R\"(a\n)\"[0]; ", "if (a) // b\n  "}) {
+    EXPECT_EQ(checked_text(
+                  concat(before, "float* x = task.pointer<float>(0);").c_str()),
+              concat(before, kAuto));
+  }
+  for (const char* other : {"return y * x = task.pointer<float>(0);",
+                            "float *x = task.pointer<float>(0), *y;",
+                            "// float* x = task.pointer<float>(0);",
+                            "float* x = my_task.pointer<float>(0);",
+                            "\"float* x = task.pointer<float>(0);\""})
+    EXPECT_EQ(checked_text(other), other);
+  EXPECT_EQ(checked_text("const A<B<C<int>>>*\nconst x = "
+                         "task.pointer<const A<B<C<int>>>>(0);"),
+            "auto \nx = task.pointer<const A<B<C<int>>>>(0);");
+}
+
 class CheckedCode : public testing::Test {
  protected:
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
