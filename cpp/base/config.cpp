@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "gpuos/diagnose.h"
+
 namespace gpuos {
 namespace {
 
@@ -54,7 +56,7 @@ const Config& config() {
 
 void append_log(std::string_view text) noexcept {
   if (config().log.empty()) return;
-  // Nobody may read from a FIFO or a terminal: that must not stop us.
+  // A FIFO or terminal may have no reader, and must not block this thread.
   const int file = ::open(
       config().log.c_str(),
       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);

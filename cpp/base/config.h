@@ -32,17 +32,13 @@ struct Config {
 /// Threads: any.
 const Config& config();
 
-/// Add `text` to the file that GPUOS_LOG names; without one do nothing. A file
-/// that cannot be written is not reported, nor a FIFO that nobody reads.
+/// Appends `text` to the file that GPUOS_LOG names. Without one it does
+/// nothing. A file that cannot be written, or a FIFO without a reader, is not
+/// reported.
 /// Threads: any.
 void append_log(std::string_view text) noexcept;
 
-/// Announce a folder with CUDA libraries, such as a wheel's. Folders are
-/// searched in the order in which they came.
-/// Threads: any.
-void add_library_dir(std::string path);
-
-/// The folders announced so far.
+/// The folders that gpuos::add_library_dir() has announced so far.
 std::vector<std::string> library_dirs();
 
 }  // namespace gpuos

@@ -77,8 +77,7 @@ void ControlThread::loop() {
   pthread_setname_np(pthread_self(), "gpuos-control");
   for (;;) {
     run_job();
-    // After each job: whoever always has another one must not keep what the
-    // tick looks after waiting.
+    // Runs the tick after each job. A steady flow of jobs must not delay it.
     const auto time = tick_();
     {
       const std::lock_guard lock(mutex_);

@@ -12,16 +12,16 @@
 
 namespace gpuos {
 
-/// The one thread that loads modules and changes residencies, so that no
-/// caller's thread meets a driver call that may block.
+/// The single thread that loads modules and changes residencies. No caller's
+/// thread therefore blocks in a driver call.
 ///
-/// Lifetime: if stop() leaves the thread behind, this object and all that the
+/// Lifetime: if stop() abandons the thread, this object and everything that the
 /// jobs and the tick use must live as long as the process.
 class ControlThread {
  public:
   using Job = std::function<void()>;
-  /// Looks after things; says when it wants to be called again. Empty: when
-  /// somebody calls notify().
+  /// Does periodic work and returns the delay until its next call. Empty: the
+  /// next call follows notify().
   using Tick = std::function<std::optional<std::chrono::microseconds>()>;
 
   /// Throws what `setup` throws.
@@ -37,9 +37,9 @@ class ControlThread {
   /// The tick has something to look at. Costs a store unless the thread
   /// sleeps.
   void notify() noexcept;
-  /// Ends the thread after the jobs that wait. False: it did not end within
-  /// `grace`, because a driver call waits for work that does not end. A thread
-  /// cannot be killed safely, so it is left behind.
+  /// Ends the thread after the waiting jobs. Returns false if it did not end
+  /// within `grace`, because a driver call waits for work that does not end. A
+  /// thread cannot be killed safely, so it is abandoned.
   bool stop(std::chrono::milliseconds grace) noexcept;
 
  private:

@@ -33,8 +33,8 @@ class HoldsExit {
   bool holds_ = false;
 };
 
-/// For what begins behind a HoldsExit and may fail; the driver is not refused
-/// to threads that only launch or wait, which could not do without.
+/// Refuses work that begins under a HoldsExit and may fail. Threads that only
+/// launch or wait need the driver and are not refused.
 /// Throws: Error when the process ends, but not in the thread that ends it.
 void refuse_at_exit();
 

@@ -19,7 +19,7 @@ struct Surroundings {
 Surroundings surroundings();
 
 struct Processors {
-  std::uint32_t usable = 1;   // by this process, beside others like it
+  std::uint32_t usable = 1;   // by this process, apart from similar ones
   std::uint32_t workers = 1;  // threads that run tasks
 };
 

@@ -8,12 +8,12 @@
 
 namespace gpuos {
 
-/// A mutex for what others hold for some 100 ns: it is taken and given back
-/// without a call, and given back with a plain store. An atomic exchange would
-/// wait there until all stores before it are done, and those of a submission go
-/// to memory that the device reads. So nobody is woken: who finds it held
-/// looks again for 1 to 2 us, and then now and then. docs/lab/submission.md has
-/// what that gained.
+/// A mutex for critical sections of some 100 ns. It is acquired and released
+/// without a call, and released with a plain store. An atomic exchange would
+/// wait until all earlier stores are done, and those of a submission go to
+/// memory that the device reads. Releasing therefore wakes no thread. A thread
+/// that finds the mutex held polls for 1 to 2 us, and then at intervals.
+/// docs/lab/submission.md has the gain.
 class QuickMutex {
  public:
   QuickMutex() = default;

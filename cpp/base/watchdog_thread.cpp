@@ -11,7 +11,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A tenth of the limit late is soon enough, and nobody notices 100 ms.
+/// Returns a tenth of the limit, which is early enough. It never exceeds 100
+/// ms.
 milliseconds period_of(milliseconds limit) {
   return std::clamp(limit / 10, milliseconds(1), milliseconds(100));
 }

@@ -70,7 +70,7 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
 bool Bursts::can_queue_now(CUstream stream,
                            std::uint32_t tasks) const noexcept {
   const std::uint32_t together = open_.tasks + tasks;
-  // Whether the device is behind may be otherwise a moment later.
+  // The device's backlog may change a moment later, so it is not used here.
   if (together >= (is_open() ? kLongFlush : kLongCall) ||
       together > ring_.max_batch())
     return false;
@@ -232,7 +232,7 @@ void Bursts::launch_workers(const Flush& flush, std::uint32_t tasks) {
   // own.
   const bool overlaps = !flush.captures && flush.stream != nullptr &&
                         flush.stream != CU_STREAM_LEGACY;
-  // Into another's stream kernels are launched that nobody tells us of.
+  // Other code may launch kernels into a foreign stream without notice.
   launch_.is_independent =
       overlaps && flush.stream == stream_.get() && !flush.meets_launched;
   kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream,

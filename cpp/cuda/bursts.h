@@ -42,8 +42,8 @@ class Bursts {
   }
   /// Launches the open flush when it is long enough to pay for a launch.
   void launch_if_long();
-  /// Launches the open flush, if there is one. What cannot be launched is done
-  /// and noted in failures().
+  /// Launches the open flush, if there is one. If a launch fails, its flush is
+  /// done and recorded in failures().
   /// Throws: CudaError if the context is lost, TaskError if the runtime dies.
   void launch();
   FlushFailures& failures() noexcept { return failures_; }
@@ -56,18 +56,19 @@ class Bursts {
   bool is_open_at(std::uint64_t begin) const noexcept {
     return is_open() && open_.begin == begin;
   }
-  /// Where the flush of `stream` began if its tasks may still change what lies
-  /// in it.
+  /// Returns the begin of the flush of `stream` if its tasks may still be
+  /// changed.
   std::optional<std::uint64_t> collecting(CUstream stream) const noexcept {
     if (!is_open_in(stream) || open_.captures) return std::nullopt;
     return open_.begin;
   }
   /// Whether the flush that was launched last still runs.
   bool is_busy() const noexcept { return last_ && !ring_.is_done(*last_); }
-  /// Blocks that a chain of the open flush may take before it is launched: a
-  /// launch less for each, but the chain begins later. Two while the device has
-  /// one flush to run: with one, a launch and its members can take the host as
-  /// long as the members take the device, which is then never behind.
+  /// Returns the number of blocks that a chain of the open flush may take
+  /// before it is launched. Each block saves a launch, but the chain begins
+  /// later. The number is two while the device has one flush to run. With one
+  /// block, a launch and its members can take the host as long as the members
+  /// take the device. The device would then never be behind.
   std::uint32_t most_chain_blocks() const noexcept {
     if (is_behind()) return kMostChainBlocks;
     return is_busy() ? 2 : 1;

@@ -20,8 +20,8 @@ constexpr microseconds kPendingTick{1000};
 /// long we go on looking before we sleep.
 constexpr microseconds kAwakeAfter{1000};
 
-/// Modules that wait until no worker stays. Unloading each takes some
-/// microseconds, which the next park must not pay for one that nobody misses.
+/// Maximum number of modules that wait until no worker is resident. Unloading
+/// one takes some microseconds, which the next park should rarely pay.
 constexpr std::size_t kMostDropped = 16;
 
 double us_since(std::chrono::steady_clock::time_point start) {
@@ -51,7 +51,7 @@ std::optional<microseconds> CudaBackend::tick() {
   for (Ring* ring : rings_) ring->advance();
   if (Clock::now() < awake_until_) return kActiveTick;
   if (is_pending(*rings_[0]) || is_pending(*rings_[1])) return kPendingTick;
-  // Their launches go on, and nobody tells of their end.
+  // Their launches continue, and their end is not signalled.
   if (dropped_count() > 0) return kPendingTick;
   return std::nullopt;
 }
@@ -92,8 +92,8 @@ void CudaBackend::look_after_residency() {
   head_at_tick_ = head;
   if (!is_fed && !is_pending(ring) && !is_wanted_.load() && !stays_.load())
     return;
-  // Until the launch nobody submits: a burst that is launched behind workers
-  // that stay waits until they leave.
+  // Blocks submissions until the launch. A burst launched after resident
+  // workers would wait until they leave.
   const std::lock_guard lock(submit_mutex_);
   ring.advance();
   if (!wants_workers(is_fed)) return;
@@ -130,7 +130,7 @@ bool CudaBackend::is_stay_worthwhile(bool goes_on) {
 }
 
 void CudaBackend::launch_residency() {
-  // After the end of a stay new tasks go as bursts, behind these workers.
+  // After the end of a residency new tasks are bursts, behind these workers.
   const bool is_brief = options_.residency == Residency::Auto && !stays_.load();
   device_->residency.launch(is_brief);
   is_resident_.store(true);
@@ -182,8 +182,8 @@ void CudaBackend::park() {
 void CudaBackend::while_parked(const std::function<void()>& job) {
   health_.check();
   const auto start = Clock::now();
-  // It stays so: what is submitted meanwhile waits for the workers, which are
-  // back sooner than a burst that would be launched behind them.
+  // Keeps the state: submissions meanwhile wait for the workers. These return
+  // sooner than a burst that is launched after them could run.
   const bool was_resident = is_resident_.load();
   park();
   std::exception_ptr failure;

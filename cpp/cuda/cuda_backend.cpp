@@ -233,8 +233,8 @@ Order CudaBackend::order(const Route& route,
       order.begins[order.count++] = batch.begin;
     } else if (batch.ring != route.ring || Bursts::is_capturing(stream) ||
                Bursts::is_capturing(static_cast<CUstream>(batch.stream))) {
-      // An event would draw one stream into the other's graph, and a graph may
-      // run before what it was captured behind.
+      // An event would draw one stream into the other's graph. A graph may also
+      // run before the work that precedes its capture.
       order.wait_on_host = batch;
     } else if (batch.stream != route.stream) {
       // Launches of one stream follow each other.

@@ -16,9 +16,9 @@ class DriverGate {
  public:
   explicit DriverGate(const Health& health) : health_(health) {}
 
-  /// Nobody else passes while the result lives. For calls that do not wait for
-  /// the device, and for the load itself.
-  /// Throws: TaskError if the runtime dies before it is our turn.
+  /// Keeps other threads out while the result exists. Used by calls that do not
+  /// wait for the device, and by the load itself.
+  /// Throws: TaskError if the runtime dies before it is this thread's turn.
   std::unique_lock<std::mutex> pass() {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) wait(lock);

@@ -8,19 +8,19 @@
 
 namespace gpuos::cu {
 
-/// Flushes that could not be launched. Their tasks count as done, so that
-/// nobody waits for ever; who asks for them is told why they did not run.
+/// Flushes that could not be launched. Their tasks count as done, so waits end.
+/// Waiters get the reason.
 ///
 /// Threads: any.
 class FlushFailures {
  public:
-  /// Before the flush is marked done.
+  /// Must be called before the flush is marked done.
   void add(std::uint64_t begin, std::exception_ptr why);
   /// Throws why the flush that began at `begin` was not launched, each time.
   void check(std::uint64_t begin) {
     if (has_any_.load(std::memory_order_acquire)) find(begin);
   }
-  /// Throws the oldest failure that nobody was told of.
+  /// Throws the oldest unreported failure.
   void check_all() {
     if (has_any_.load(std::memory_order_acquire)) find_untold();
   }

@@ -31,10 +31,10 @@ std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
                                         int compute_capability,
                                         const jit::Budget& budget);
 
-/// Which loaded module stands behind which slot of the operator table.
+/// Maps slots of the operator table to loaded modules.
 ///
-/// Threads: load() and unload_dropped() belong to the control thread and must
-/// not run beside a residency, because the driver would wait for its end.
+/// Threads: load() and unload_dropped() belong to the control thread. They must
+/// not run during a residency, because the driver would wait for its end.
 class OperatorModules {
  public:
   OperatorModules(int ordinal, const WorkerKernel& kernel);
@@ -45,9 +45,9 @@ class OperatorModules {
   void load(std::span<const OperatorImage> images);
   /// Orders later work of `stream` after the changes of the table by load().
   void put_before(CUstream stream);
-  /// Until then, nobody else may use the new slots.
+  /// Waits for the loads. The new slots must not be used before that.
   void wait();
-  /// Any thread: the module goes when its last slot was dropped.
+  /// Unloads the module after its last slot was dropped. Threads: any.
   void drop(std::span<const std::uint32_t> slots);
   std::size_t dropped_count() const;
   void unload_dropped();

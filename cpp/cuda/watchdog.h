@@ -56,8 +56,9 @@ class Watchdog {
   /// The operators of a batch that runs and in which no task has begun for
   /// longer than the limit.
   std::optional<std::string> find_stuck();
-  /// The operators that were running, or might have been: for a fault, which
-  /// comes when members behind that of its chain may have begun.
+  /// Returns the operators that were running, or might have been. It is for a
+  /// fault, which is detected late, when later members of its chain may have
+  /// begun.
   std::string suspects() const;
 
  private:

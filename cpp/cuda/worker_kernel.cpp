@@ -77,8 +77,8 @@ void WorkerKernel::load(const Context& context, WorkerImage wanted) {
 CUfunction WorkerKernel::find_kernel(const char* name) const {
   CUfunction function = nullptr;
   GPUOS_CUDA_CHECK(driver().cuModuleGetFunction(&function, module_, name));
-  // A worker that stays on a multiprocessor fixes its split between L1 and
-  // shared memory; all of it as shared memory lets other kernels run beside.
+  // A resident worker fixes its multiprocessor's split between L1 and shared
+  // memory. With all of it as shared memory, other kernels can run there too.
   GPUOS_CUDA_CHECK(driver().cuFuncSetAttribute(
       function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100));
   return function;

@@ -12,7 +12,7 @@
                  : throw gpuos::AssertFailure{#__VA_ARGS__, __LINE__})
 #endif
 #elif defined(GPUOS_CHECKED)
-// The lane goes on behind it.
+// The lane continues after the failed assertion.
 #undef assert
 #define assert(...)           \
   ((__VA_ARGS__)              \

@@ -1,6 +1,6 @@
-// The operators that every runtime starts with, and where they stand in the
-// operator table: operator k for dtype d in slot k * kBuiltinDTypes + d, the
-// interpreter of programs behind them. To add one: its line.
+// Lists the operators that every runtime starts with. Operator k for dtype d
+// has slot k * kBuiltinDTypes + d of the operator table. The interpreter of
+// programs has the slots after them. To add an operator, add its line.
 #pragma once
 
 #include "task_abi.h"

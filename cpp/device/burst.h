@@ -32,8 +32,8 @@ __device__ inline void begin_burst(const abi::Launch& launch) {
   let_next_launch_begin();
 }
 
-// A captured launch has none in the ring: while it runs, others may have those
-// of its positions.
+// A captured launch has no places in the ring. While it runs, other launches
+// may use the places of its positions.
 __device__ inline bool has_places(const abi::Launch& launch) {
   return launch.signal != 0;
 }
@@ -105,7 +105,7 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
     if (i == blockIdx.x) begin_burst(launch);
     __syncthreads();
     if (work.payload.flags & abi::kArgsInBlock) {
-      // They lie behind the tasks; args[1] says where.
+      // The arguments are stored after the tasks, at the index args[1].
       const u64* args = reinterpret_cast<const u64*>(
           launch.descriptors + static_cast<u32>(work.payload.args[1]));
       if (threadIdx.x < static_cast<u32>(work.payload.args[0]))

@@ -7,8 +7,8 @@
 
 namespace gpuos {
 
-// Records of a chain in the shared memory of a worker. What lies behind the
-// last one is read and not used; its InlinedMember is that of none.
+// Holds records of a chain in the shared memory of a worker. The record after
+// the last one is read but not used. Its InlinedMember is that of no member.
 struct Piece {
   abi::Member members[abi::kChainPiece + 1];
   // Where a member begins:
@@ -57,9 +57,10 @@ static __device__ __noinline__ void load_chain(Chain& chain,
   await_copies<1>();
 }
 
-// All threads make a piece ready that has come, a few in each warp: records lie
-// in the same banks. Where arguments go on there is no member: what is found
-// there is not used, and must only lie in the table.
+// All threads prepare a piece that has arrived, a few in each warp, because
+// records share memory banks. Records that only continue the arguments of a
+// member hold no function. What is read there is not used, but it must be an
+// index into the table.
 __device__ inline void prepare_piece(Piece& piece, u32 records,
                                      const OpFn* table, u32 lane) {
   constexpr u32 kApart = 4;
@@ -95,9 +96,9 @@ __device__ inline Link link_at(const Piece& piece, u32 at) {
   return {piece.inlined[at], member.args[0], member.args[1], member.args[2]};
 }
 
-// Runs the members from `at` on that follow by the same operation, of which
-// `link` is the first and becomes the one behind them. What each reads besides
-// is on its way, in `y`, before the one before is stored.
+// Runs the members from `at` on that follow with the same operation. `link` is
+// the first of them, and becomes the one after them. The other operand of each
+// member is loaded into `y` before the result of the previous member is stored.
 template <typename T, bool kHasRest, typename F>
 __device__ inline u32 run_same(const Piece& piece, u32 at, u32 lane, Link& link,
                                Chunk& x, Chunk& y, F f) {
@@ -138,9 +139,10 @@ __device__ inline u32 run_followers(const Piece& piece, u32 at, u32 lane,
   return at;
 }
 
-// Runs `link`, which is the member at `at`, but for its other packs, and those
-// behind it that repeat it; returns the record behind them. `x`: what each lane
-// has just computed, and `a` of the first one if it is kept.
+// Runs `link`, the member at `at`, except its other packs. Also runs the
+// members after it that repeat it. Returns the record after them. `x` holds
+// what each lane has just computed. It is the operand `a` of the first member
+// if that is kept.
 template <typename T, typename F>
 __device__ inline u32 run_repeats(const Piece& piece, u32 at, u32 lane,
                                   Link link, Chunk& x, bool is_kept, F f) {
@@ -160,10 +162,10 @@ __device__ inline u32 run_repeats(const Piece& piece, u32 at, u32 lane,
   }
 }
 
-// Runs the members from `at` on that are inlined and of one dtype, and returns
-// the record behind the last one. What a lane stored last it keeps: the next
-// member often reads it, and the way back from the L1 is the longest part of a
-// small member.
+// Runs the members from `at` on that are inlined and have one dtype. Returns
+// the record after the last one. A lane keeps what it stored last, because the
+// next member often reads it. Reading it back from the L1 takes the longest
+// part of a small member.
 template <typename T>
 __device__ inline u32 run_inlined(const Piece& piece, u32 at, u32 lane) {
   Link link = link_at(piece, at);
@@ -206,10 +208,11 @@ __device__ inline bool must_call(const Piece& piece, u32 i) {
   return piece.inlined[i].what == 0 && piece.members[i].op != abi::kGap;
 }
 
-// All threads. Runs the members from `at` on, of which all before are done,
-// until one must be called; returns its record, or the chain's end. Operators
-// are not called from here: what this saves would come on top of their stack.
-// `lane`: threadIdx.x, which would be read anew for each member.
+// For all threads. Runs the members from `at` on until one must be called. All
+// members before `at` are done. Returns the record of that member, or the end
+// of the chain. Operators are not called from here, because this function's
+// stack would add to theirs. `lane` is threadIdx.x, which would be read again
+// for each member.
 static __device__ __noinline__ u32 run_links(Chain& chain,
                                              const abi::Payload& payload,
                                              const OpFn* table, u32 at,
@@ -221,7 +224,8 @@ static __device__ __noinline__ u32 run_links(Chain& chain,
     if (at == first) {
       if (at != 0) {
         if (lane < 32) await_copies<0>();
-        // This piece is there, and nobody reads the one before any more.
+        // This piece has arrived, and no thread reads the previous one any
+        // more.
         __syncthreads();
         if (lane < 32) {
           fetch_piece(piece_of(chain, at + abi::kChainPiece), payload,

@@ -1,4 +1,4 @@
-// A pointer that knows how many elements are behind it.
+// Defines a pointer that knows how many elements it points to.
 #pragma once
 
 #include "complex.h"
@@ -108,13 +108,13 @@ struct Notes {
                                     kMaxLanes * kLostBytes)[threadIdx.x];
   }
   __device__ void begin() const { noted().where = 0; }
-  // Whether this lane has not told of anything.
+  // Returns whether this lane reports its first fault.
   __device__ bool tells_first() const {
     const bool is_first = noted().where == 0;
     if (is_first) noted().where = kIsTold;
     return is_first;
   }
-  // Whether nobody else has told of this task.
+  // Returns whether no other thread has reported a fault of this task.
   __device__ bool takes_fault() const {
     return atomicCAS(&fault->state, u32{abi::kNoFault},
                      u32{abi::kFaultIsWritten}) == abi::kNoFault;
@@ -130,7 +130,7 @@ struct Notes {
   }
 #else
   char* lost() const { return static_cast<Aside*>(state)->lost; }
-  // Whether this lane has not told of anything.
+  // Returns whether this lane reports its first fault.
   bool tells_first() const {
     u32& has_told = static_cast<Aside*>(state)->has_told;
     const bool is_first = has_told == 0;
@@ -243,7 +243,7 @@ struct At {
         is_low(value == static_cast<i64>(low)) {}
 };
 
-// How many are behind a pointer; `is_of_task`: as many as the task has.
+// Describes how many elements a pointer has. `is_of_task`: as many as the task.
 struct Elements {
   u64 count;
   bool is_of_task;
@@ -347,7 +347,7 @@ class Pointer {
   }
   GPUOS_DEVICE T* raw() const { return base_ + index_; }
 
-  // Whether `count` elements from here on are there; notes the last one.
+  // Returns whether `count` elements exist from here on. Notes the last one.
   GPUOS_DEVICE bool has(u64 count, u32 line) const {
     const u64 from = static_cast<u64>(index_);
     const u64 elements = elements_.count;

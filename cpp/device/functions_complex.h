@@ -17,7 +17,7 @@ GPUOS_DEVICE inline Part angle(Complex<Part> z) {
   return atan2(z.im, z.re);
 }
 
-// Whether squares of a part need care.
+// True for parts of double, whose squares may overflow in double.
 template <typename Part>
 constexpr bool kIsWidePart = sizeof(Part) == sizeof(double);
 

@@ -29,8 +29,8 @@ GPUOS_DEVICE inline float power_of_two(int exponent) {
   return bit_cast<float>(static_cast<u32>(exponent + 127) << 23);
 }
 
-// Adding it rounds a small float to a whole number, which then lies in the low
-// bits.
+// Adding this number rounds a small float to a whole number. The low bits of
+// the sum are that number.
 GPUOS_DEVICE constexpr float whole() { return 0x1.8p23f; }
 
 // 2^n exp(r), n being the whole number in `shifted`.

@@ -13,8 +13,8 @@
 
 namespace gpuos::fn::wide {
 
-// Adding it rounds a double below 2^51 to a whole number, which then lies in
-// the low bits.
+// Adding this number rounds a double below 2^51 to a whole number. The low bits
+// of the sum are that number.
 inline constexpr double kWhole = 0x1.8p52;
 
 struct Exponential {
@@ -62,7 +62,8 @@ inline Logarithm logarithm(double x) {
                                     0.2853491090143507, 0.2361892124164887);
   return {bit_cast<double>(whole) - (0x1p52 + 1023), log};
 }
-// `value`, the logarithm of x, unless x has none that is finite.
+// Returns `value`, the logarithm of x, if that logarithm is finite. Otherwise
+// returns the special value.
 inline double logarithm_or_special(double x, double value) {
   constexpr double kInfinity = Limits<double>::infinity();
   const double finite = x < kInfinity ? value : x;

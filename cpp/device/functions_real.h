@@ -1,7 +1,7 @@
-// The functions of real numbers: docs/functions.md states how exact each is.
-// Float results are within 2 ulp. Where CUDA's own float function is not (see
-// the tables of the CUDA Programming Guide, "Mathematical Functions"), or the
-// host has none of ours, double computes and one rounding follows.
+// Defines the functions of real numbers. docs/functions.md states how exact
+// each is. Float results are within 2 ulp. Some float functions of CUDA are
+// less exact (CUDA Programming Guide, "Mathematical Functions"), and the host
+// lacks some. There, double computes and one rounding follows.
 #pragma once
 
 #include "functions_basic.h"

@@ -61,7 +61,7 @@ GPUOS_DECLARE2(fmin)
 GPUOS_DECLARE2(fmod)
 GPUOS_DECLARE2(hypot)
 GPUOS_DECLARE2(pow)
-// In brackets: nobody takes it for a call.
+// The brackets keep linters from taking this for a call.
 int(printf)(const char*, ...);
 float fmaf(float, float, float) noexcept;
 double fma(double, double, double) noexcept;

@@ -70,7 +70,7 @@ __device__ inline u32 turn_of(u32 packs) {
   return (lanes & (lanes - 1)) == 0 ? lanes * sizeof(Chunk) : 0;
 }
 
-// Whether each address belongs to one lane in both members.
+// Returns whether each address belongs to the same lane in both members.
 __device__ inline bool lie_alike(const Link& before, const Link& link) {
   const u32 turn = turn_of(link.inlined.packs);
   const u64 apart = (before.a ^ before.out) | (before.b ^ before.out) |
@@ -101,7 +101,7 @@ __device__ inline void compare(const Link& before, Link& link) {
     inlined.what |= kRepeats;
 }
 
-// Neither of the two branches, so that all that a member does is in one piece.
+// Has no branch, so that all instructions of a member stay in one block.
 __device__ inline void load_pack_if(bool is_wanted, u64 from, Chunk& to) {
   asm volatile(
       "{.reg .pred p; setp.ne.u32 p, %5, 0;"

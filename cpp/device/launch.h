@@ -42,9 +42,9 @@ enum Mode : u32 {
   kTiledBurst    // run `inline_count` tiles of `tiled` and leave
 };
 
-// The task of a kTiledBurst, as a worker needs it: nothing has to be unpacked,
-// and all of it lies side by side, because what a launch reads of its
-// parameters first takes a fetch from memory for each line.
+// Holds the task of a kTiledBurst in the form that a worker needs. Nothing has
+// to be unpacked, and all of it is contiguous. The first read of each line of a
+// launch's parameters costs a fetch from memory.
 struct TiledTask {
   u16 op;         // slot in the operator table
   u16 is_traced;  // see kTraced

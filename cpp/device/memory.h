@@ -6,8 +6,8 @@
 
 namespace gpuos {
 
-// kScratchBytes for the operators of a worker. Code that is loaded later cannot
-// name it, so each task says where it lies.
+// The scratch of kScratchBytes for the operators of a worker. Code that is
+// loaded later cannot name it, so each task carries its address.
 extern __shared__ u32 worker_scratch[];
 
 struct alignas(16) Chunk {

@@ -51,8 +51,8 @@ GPUOS_DEVICE constexpr u32 ordered_slices(u64 columns) {
                                        : u32{kMostOrderedSlices};
 }
 
-// Where a lane that takes `width` columns at a time goes on behind `column`;
-// `step` is from pack to pack.
+// Returns the column that follows `column` for a lane that takes `width`
+// columns at a time. `step` is the distance from pack to pack.
 GPUOS_DEVICE inline u64 column_behind(u64 column, u32 width, u64 step) {
   const u64 next = column + width;
   return next % kPackColumns != 0 ? next : next - kPackColumns + step;

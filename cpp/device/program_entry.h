@@ -32,10 +32,10 @@ __device__ __noinline__ void run_flat(Task task, Lane lane) {
   Tile<PassOf<P, true>>(task, lane).run();
 }
 
-// Whether a pass does little else than wait for memory. Its plain rows are left
-// to calls of which none has much to keep: a function first saves the registers
-// that its caller may be using, and for all lanes of all workers these are tens
-// of megabytes, which go through memory beside what is reduced.
+// True for a pass that does little except wait for memory. Its plain rows are
+// run by calls that each keep few registers. A function first saves the
+// registers that its caller may use. For all lanes of all workers these are
+// tens of megabytes of memory traffic, in addition to what is reduced.
 template <typename P>
 constexpr bool kStreams = P::kReduces && P::kLoops == 1 && P::kScattered > 1 &&
                           P::kElements > P::kWidth;

@@ -9,8 +9,8 @@ namespace gpuos {
 namespace program {
 
 enum : u32 {
-  // Where joins keep values in the scratch, in words: behind the dividers, in
-  // two halves by turns, so that one barrier a join is enough.
+  // Words of the scratch where joins keep values, after the dividers. Joins use
+  // two halves in turn, so that one barrier per join is enough.
   kJoinWords = 64,
   kJoinHalf = 256 * 4,
   // The most warps, or lanes of different warps, that join by way of the
@@ -193,7 +193,7 @@ struct WarpJoin {
     kHalf = kMostJoined * 4  // words: a value of each warp
   };
 
-  u32* scratch;  // behind the dividers
+  u32* scratch;  // after the dividers
   u32 row_lanes;
   u32 half;  // of the scratch, for the next join
   u32 thread;

@@ -11,8 +11,8 @@ namespace program {
 // The worker's scratch, by its own address space: faster than by a pointer.
 extern __shared__ u32 scratch[];
 
-// Accesses to it by address: the compiler would find out anew each time where
-// it begins.
+// These functions access the scratch by its address. Otherwise the compiler
+// would compute that address for each access.
 __device__ inline u32 scratch_address() {
   return static_cast<u32>(__cvta_generic_to_shared(scratch));
 }

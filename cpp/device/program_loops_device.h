@@ -11,7 +11,7 @@ template <typename P>
 class Tile {
  public:
   using Row = typename P::template Row<1>;
-  // Several pieces, or elements that lie anywhere.
+  // Takes several pieces, or elements that are not contiguous.
   using Packs = Share<P, P::kWidth, P::kElements / P::kWidth>;
   using LoosePacks = Share<P, P::kWidth, 1>;
   using Scattered =
@@ -82,7 +82,7 @@ class Tile {
 
   template <typename W>
   using ColumnsOf = typename P::template Columns<W::N>;
-  // Columns that lie side by side and are one lane's.
+  // Returns how many contiguous columns one lane takes.
   template <typename W>
   static __device__ constexpr u32 wide() {
     return W::kPackWidth;

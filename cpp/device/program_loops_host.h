@@ -10,7 +10,7 @@
 namespace gpuos {
 namespace program {
 
-// Where a chunk lies: kElements columns of a row, or with R > 1 so many rows of
+// Describes a chunk: kElements columns of a row, or with R > 1 as many rows of
 // one column.
 template <typename P, u32 R>
 struct Share {

@@ -15,7 +15,7 @@ __device__ __noinline__ char* address_of(const DeviceTask& task, u32 access,
          task.offset(access, outer, task.dims(), column);
 }
 
-// Where the elements of a lane lie.
+// Describes where the elements of a lane are.
 struct Walk {
   char* first;
   i64 stride;    // to the next element, if `is_even`

@@ -33,7 +33,8 @@ enum : u32 {
 // Rows with at most this many columns need kRowLevels levels.
 enum : u64 { kMostColumnsOfRows = u64{kOrderedBlock} << (kRowLevels - 1) };
 
-// Columns of the block that column `at` of `columns` lies in.
+// Returns the number of columns of the block that contains column `at` of
+// `columns`.
 GPUOS_DEVICE constexpr u64 block_columns(u64 at, u64 columns) {
   const u64 left = columns - at / kOrderedBlock * kOrderedBlock;
   return left < kOrderedBlock ? left : u64{kOrderedBlock};

@@ -1,7 +1,7 @@
-// The interpreter's shortest way, for flat tasks of plain texts: little code,
-// and no calls, which would have it save registers. A launch fetches its code
-// anew, and what all lanes save is more than the L1 has room for.
-// docs/lab/interpreter.md says what else was tried.
+// Runs flat tasks of plain texts, by the shortest way of the interpreter. It
+// has little code and no calls, which would make it save registers. A launch
+// fetches its code again, and the saved registers of all lanes do not fit in
+// the L1. docs/lab/interpreter.md says what else was tried.
 #pragma once
 
 #include "program_inner_loop.h"
@@ -11,7 +11,7 @@ namespace program {
 
 // The parts of such a task that a worker needs.
 struct PlainTask {
-  const u64* args;  // behind the text's address
+  const u64* args;  // after the text's address
   const u64* instructions;
   TextHeader header;
   u32 flat;     // as in TaskShape

@@ -8,7 +8,7 @@
 namespace gpuos {
 namespace program {
 
-// Whether the order in which values are put together shows in the result.
+// True if the result depends on the order in which values are combined.
 template <typename T>
 struct HasOrder {
   enum : bool { kHas = IsReal<T>::kIs };

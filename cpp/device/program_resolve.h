@@ -11,8 +11,8 @@ namespace program {
 extern __device__ AnyFunction gpuos_program_functions[];
 extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
 
-// Forms beside those of Form. A kCompute that the loop runs itself has no
-// flags.
+// Forms in addition to those of Form. A kCompute that the loop runs itself has
+// no flags.
 constexpr u32 kComputeEach = kKindMask;      // element by element
 constexpr u32 kInlinedLoad = kKindMask - 1;  // of elements of 32 bits
 constexpr u32 kInlinedStore = kKindMask - 2;
@@ -24,9 +24,10 @@ constexpr u32 kInlinedScalar =
 // bytes.
 constexpr u32 kOfRows = kPairResult;
 
-// An instruction ready to run, as it lies in scratch. Cells are offsets in
-// bytes from the lane's first one, multiples of 128; the words are such that
-// the loop needs few instructions for what it does most.
+// An instruction that is ready to run, as it is stored in the scratch. Cells
+// are byte offsets from the lane's first cell, in multiples of 128. The words
+// are chosen so that the loop needs few instructions for its most frequent
+// steps.
 struct alignas(16) Ready {
   enum : u32 {
     kKindShift = 8,
@@ -69,8 +70,8 @@ struct alignas(16) Ready {
 };
 static_assert(sizeof(Ready) == kResolvedBytes, "one load");
 
-// How many instructions the loop fetches ahead. So many that do nothing lie
-// behind the last one.
+// The number of instructions that the loop fetches ahead. As many empty
+// instructions follow the last one.
 constexpr u32 kAhead = 2;
 constexpr u32 kKept = kTextBytes / sizeof(Ready) - kAhead;
 __device__ inline void clear_step(u32 i) {

@@ -94,8 +94,8 @@ class KeptRows {
  public:
   using Told = TaskArguments<P::kAccesses, P::kScalars>;
 
-  // Whether all that the loops read and write lies side by side, in rows that
-  // need no table elsewhere. All threads find the same.
+  // Returns whether all that the loops read and write is contiguous, in rows
+  // that need no far table. All threads find the same.
   static __device__ bool are_packed(const Told& x) {
     if ((x.shape.flags & ~kSliced) != kRows || x.shape.inner_dims != 1 ||
         x.shape.outer_dims > 1)
@@ -112,7 +112,7 @@ class KeptRows {
     }
     return odd == 0;
   }
-  // Whether plain rows are for run().
+  // Returns whether run() can take plain rows of this shape.
   static __device__ bool fit(const Told& x) {
     return !x.is(kSliced) && x.rows.row_lanes >= WarpJoin::kWarp &&
            x.rows.columns <= u64{x.rows.row_lanes} * P::kElements;

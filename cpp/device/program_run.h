@@ -232,7 +232,7 @@ class Interpreter {
 
   __device__ Steps<W> steps() const { return {loop_, cells_}; }
 
-  // Calls `f` for each join behind loop `part`.
+  // Calls `f` for each join after loop `part`.
   template <typename F>
   __device__ void each_join(u32 part, F f) const {
     const u32 end = task_.end(part + 1);
@@ -329,7 +329,7 @@ class Interpreter {
     }
   }
 
-  // Where the elements of an inlined access lie.
+  // Returns where the elements of an inlined access are.
   __device__ __forceinline__ Walk walk_of(const Ready& step,
                                           const RowLane& place) const {
     i64 stride = step.index();

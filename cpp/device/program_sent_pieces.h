@@ -1,5 +1,5 @@
-// Pieces of a row that a lane sends for before the code that takes them is
-// fetched, which takes 2 us beside what other workers read (docs/lab/sums.md).
+// Loads pieces of a row before the code that uses them is fetched. That fetch
+// takes 2 us while other workers read (docs/lab/sums.md).
 #pragma once
 
 #include "memory.h"
@@ -8,8 +8,8 @@
 namespace gpuos {
 namespace program {
 
-// Where they lie in the worker's scratch, behind what joins keep there: some
-// rounds of what a turn of the loop takes.
+// Describes where the pieces are in the worker's scratch, after what joins keep
+// there. It holds some rounds of what one turn of the loop takes.
 template <typename P>
 struct SentPieces {
   enum : u32 {
@@ -109,7 +109,7 @@ struct Sent : PiecesOf<P> {
     }
   }
 };
-// `stream` goes on behind them.
+// Takes the pieces. `stream` continues after them.
 template <typename P>
 __device__ __forceinline__ void take_pieces(const Task& task,
                                             typename P::template Row<1>& row,
@@ -117,7 +117,7 @@ __device__ __forceinline__ void take_pieces(const Task& task,
   constexpr u32 kRounds = SentPieces<P>::kRounds;
 #pragma unroll 1
   for (u32 round = 0; round < kRounds; ++round, stream.go_on()) {
-    // The lane's own copies, which nobody else reads: without a barrier.
+    // Only this lane reads its copies, so no barrier is needed.
     if (round == 0)
       await_copies<kRounds - 1>();
     else

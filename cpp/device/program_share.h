@@ -88,8 +88,8 @@ struct Share {
     walk<kPieces>(places, numbers, memory.outer(), memory.dims());
   }
 
-  // Whether no piece needs a look before it is loaded; find_plain() then does
-  // what find() does.
+  // Returns whether no piece needs a check before it is loaded. find_plain()
+  // then does what find() does.
   __device__ bool is_packed() const {
     return kWide > 1 && memory.is_packed && column_of(kPieces - 1) < end;
   }

@@ -18,7 +18,7 @@ namespace program {
 // by a number that the compiler does not know takes twenty instructions.
 __device__ inline u32 log2_of(u32 power) { return 31 - __clz(power); }
 
-// Rows that a worker has at a time. The lanes left over have none.
+// Returns how many rows a worker has at a time. The remaining lanes have none.
 __device__ inline u32 group_rows(const RowShape& rows) {
   return rows.lanes >> log2_of(rows.row_lanes);
 }

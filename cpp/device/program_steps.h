@@ -144,7 +144,7 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Ready step,
   reduction.keep(0, found);
 }
 
-// ---- Operands or results of 128 bits, which lie in cells.
+// ---- Operands or results of 128 bits, which are stored in cells.
 
 template <u32 W>
 struct Pairs {

@@ -1,4 +1,4 @@
-// How a lane of the device goes through arrays that lie side by side.
+// Defines how a lane of the device goes through contiguous arrays.
 #pragma once
 
 #include "program_task_layout.h"

@@ -1,9 +1,9 @@
-// Long rows that lie side by side, each read once by lanes of one worker or of
-// several: the usual case of a sum. The first pieces are on their way before
-// the loop's code is there, and next to no registers are saved: each one that a
-// function saves for its caller is 540 KB for all lanes, which go through
-// memory twice, and takes 0.2 to 0.5 us. docs/lab/sums.md says what else was
-// tried.
+// Reduces long contiguous rows, each read once by lanes of one worker or of
+// several. This is the usual case of a sum. The first pieces are loaded before
+// the loop's code has arrived, and almost no registers are saved. Each register
+// that a function saves for its caller is 540 KB for all lanes. It is written
+// and read again, which takes 0.2 to 0.5 us. docs/lab/sums.md says what else
+// was tried.
 #pragma once
 
 #include "program_rows.h"
@@ -18,11 +18,11 @@ class StreamedRows {
   using Told = TaskArguments<P::kAccesses, P::kScalars>;
   using Row = typename P::template Row<1>;
 
-  // Whether plain rows are for this.
+  // Returns whether plain rows of this shape can be streamed.
   static __device__ bool fit(const Told& x) {
     return x.rows.row_lanes >= WarpJoin::kWarp;
   }
-  // Whether the lanes have so much that they send for it.
+  // Returns whether the lanes have enough columns to load pieces ahead.
   static __device__ bool sends(const Told& x) {
     return SentPieces<P>::kRounds != 0 &&
            x.rows.columns >=

@@ -39,8 +39,8 @@ struct Strips {
   u32* turns;  // counts those that are taken; null: every worker's turn comes
                // as often
   u32 next[2];
-  // Whether the elements of a row lie side by side in all arrays, and a warp
-  // has elements of one row.
+  // True if the elements of a row are contiguous in all arrays, and a warp has
+  // elements of one row.
   bool is_plain;
 
   __device__ u32 neighbour_bits() const {
@@ -94,7 +94,8 @@ __device__ inline void find_strips(const Task& task, const Lane& lane) {
     strips.bits = bits;
     strips.parts = Divider::of((columns + strips.width() - 1) / strips.width());
     strips.units = (rows + in_group - 1) / in_group * strips.parts.size;
-    // Workers are not equally fast, so whoever has one done takes the next.
+    // Workers are not equally fast, so a worker takes the next unit when it is
+    // done.
     strips.turns = strips.units > lane.tiles() ? turns_of(task) : nullptr;
     bool is_plain = bits >= Cut::kNeighbourBits;
 #pragma unroll 1
@@ -277,7 +278,7 @@ __device__ __noinline__ void run_found_strips(Task task, Lane lane) {
 // All threads.
 template <typename P>
 __device__ __noinline__ void run_strips(Task task, Lane lane) {
-  __syncthreads();  // nobody needs what lies in the scratch
+  __syncthreads();  // the scratch may be overwritten
   find_strips<P>(task, lane);
   __syncthreads();  // the strips are there
   constexpr bool kHasPlain = !kIsLong<P>;

@@ -42,12 +42,13 @@ struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
 
   // At the beginning of the worker's scratch, one for each dimension.
   Divider* dividers;
-  // Bit a: a pack of access a lies side by side; else it is one element.
+  // Bit a is set if a pack of access a is contiguous. Otherwise it is one
+  // element.
   u32 side_by_side;
-  // Whether kWidth elements that follow each other can be read at once, for
-  // each access. Only of a flat task there may be fewer at the end.
+  // True if kWidth consecutive elements can be read at once, for each access.
+  // Only the end of a flat task may have fewer.
   bool has_packs;
-  // Whether what the loops read and write lies side by side in all of a row.
+  // True if what the loops read and write is contiguous within each row.
   bool is_packed;
 
   // All threads.
@@ -96,11 +97,12 @@ struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
     return (~side_by_side & P::kColumns) == 0;
   }
 
-  // Whether numbers of rows or columns are taken apart.
+  // Returns whether row or column numbers must be divided into several
+  // dimensions.
   __device__ bool divides() const {
     return this->shape.outer_dims > 1 || this->shape.inner_dims > 1;
   }
-  // Whether each access has one stride along a row.
+  // Returns whether each access has one stride along a row.
   __device__ bool is_even() const {
     return P::kIsFlat || this->shape.inner_dims <= 1;
   }

@@ -1,9 +1,9 @@
-// A matrix that some accesses walk along rows and others along columns. Square
-// tiles of it, by turns: first the worker copies what lies along columns into
-// its scratch, neighbouring lanes neighbouring elements of a column; then they
-// go along rows. A function of its own, whose lanes keep next to nothing from
-// tile to tile: registers are for what is on the way. docs/lab/tiles.md says
-// what else was tried.
+// Runs a matrix that some accesses walk along rows and others along columns, in
+// square tiles. First the worker copies what is read along columns into its
+// scratch. Neighbouring lanes copy neighbouring elements of a column. Then the
+// lanes walk along rows. This is a function of its own, whose lanes keep almost
+// nothing from tile to tile. Registers are for the loads in flight.
+// docs/lab/tiles.md says what else was tried.
 #pragma once
 
 #include "program_task_layout.h"
@@ -33,8 +33,8 @@ __device__ __forceinline__ void forget(u32& scratch) {
   asm volatile("" : "+r"(scratch) : : "memory");
 }
 
-// How a matrix is cut, and what else its tiles are found by. It lies where the
-// scratch begins.
+// Describes how a matrix is cut, and how its tiles are found. It is stored at
+// the beginning of the scratch.
 template <typename P>
 struct Tiles {
   enum : u32 { kMostBits = 6, kLeastBits = 5 };
@@ -59,8 +59,8 @@ constexpr u32 kCopiesAt = (sizeof(Tiles<P>) + 127) / 128 * 128;
 template <typename P>
 constexpr u32 kCopyRoom = abi::kScratchBytes - kCopiesAt<P>;
 
-// Puts the tiles of a task into the scratch; false if it had better have none.
-// All threads, which all find the same.
+// Stores the tiles of a task in the scratch. Returns false if tiles do not pay.
+// For all threads, which all find the same.
 template <typename P>
 __device__ inline bool find_tiles(const Task& task, const Lane& lane) {
   using Cut = Tiles<P>;
@@ -166,8 +166,9 @@ struct Corner {
   }
 };
 
-// Copies what one access has of a tile. One element more in each row of the
-// copy than there are, so that neighbours in a column lie in different banks.
+// Copies the part of a tile that one access reads. Each row of the copy has one
+// element more than the tile, so that neighbours in a column are in different
+// banks.
 template <typename P, u32 A>
 __device__ inline void copy_columns(const Tiles<P>& tiles, const Corner& corner,
                                     u32 to) {
@@ -197,7 +198,7 @@ __device__ inline void copy_columns(const Tiles<P>& tiles, const Corner& corner,
     *in_scratch<S>(to) = load_once<S>(from);
 }
 
-// All that lies along columns.
+// Copies all that is read along columns.
 template <typename P, u32 A = 0>
 __device__ inline void copy_tile(const Tiles<P>& tiles, const Corner& corner,
                                  u32 to) {

@@ -188,7 +188,7 @@ struct NotFunction {
   }
 };
 
-// A bool in memory: whoever wrote it, all but 0 is true.
+// A bool in memory. Every value except 0 is true.
 struct Flag {
   unsigned char byte;
 
@@ -248,8 +248,8 @@ GPUOS_DEVICE inline T highest() {
     return Limits<T>::highest();
 }
 
-// Whether an argmax or argmin takes `b` at `place_b` rather than `a`: NaN
-// before numbers, then the value, then the first place.
+// Returns whether an argmax or argmin takes `b` at `place_b` rather than `a`.
+// NaN comes before numbers, then the value decides, then the first place.
 template <bool kMax, typename T>
 GPUOS_DEVICE inline bool takes(T a, u64 place_a, T b, u64 place_b) {
   const bool nan_a = a != a;

@@ -17,8 +17,8 @@ struct Run {
   u64 count;
 };
 
-// Where elements lie: columns [column, column + count) of a row, or, by_row,
-// rows [row, row + count) of a column.
+// Describes where elements are: columns [column, column + count) of a row, or
+// with by_row rows [row, row + count) of a column.
 struct Stretch {
   u64 row;
   u64 column;
@@ -33,9 +33,9 @@ struct TaskView {
   RowShape rows;
 
   TaskView() = default;
-  // `at`: behind the scalars. `elements`: of the task, if it is flat.
+  // `at` points after the scalars. `elements` is their number in a flat task.
   GPUOS_DEVICE TaskView(const u64* at, u32 elements) { read(at, elements); }
-  // In place, as a worker needs it whose view lies in shared memory.
+  // Fills a view in place. A worker's view is in shared memory.
   GPUOS_DEVICE void read(const u64* at, u32 elements) {
     sizes = nullptr;
     strides = nullptr;
@@ -64,7 +64,7 @@ struct TaskView {
   GPUOS_DEVICE const i64* strides_of(u32 access) const {
     return strides + access * dims();
   }
-  // Whether a flat task's access walks.
+  // Returns whether an access of a flat task walks.
   GPUOS_DEVICE bool walks(u32 access) const {
     return (shape.flat >> access & 1) != 0;
   }

@@ -32,7 +32,7 @@ enum Limit : u32 {
   kSharedBytes = kScratchBytes + 16  // and behind it set_turns()
 };
 
-// The low bits of Payload::flags; the tile's number lies above them.
+// The low bits of Payload::flags. The number of the tile is above them.
 enum Flags : u16 {
   kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
                      // argument block of the place args[1] positions before
@@ -65,8 +65,8 @@ GPUOS_DEVICE inline bool is_chain(u32 flags) {
   return (flags & kChain) == kChain;
 }
 
-// One task of a chain. What does not fit `args` goes on in the records behind
-// it, so that all arguments of a member lie in a row.
+// One task of a chain. Arguments that do not fit in `args` continue in the
+// records after it, so that all arguments of a member are contiguous.
 struct alignas(16) Member {
   u16 op;  // slot in the operator table
   u16 arg_count;
@@ -81,9 +81,10 @@ GPUOS_DEVICE inline u32 chain_records(u32 arg_count) {
   return (1 + arg_count + 7) / 8;
 }
 
-// The descriptor of a chain: `count` records of members lie at the address
-// args[kChainBlock]; the distances of the join come before it. No member goes
-// on in the next piece of kChainPiece: what is left of its own is a gap.
+// The descriptor of a chain has `count` records of members at the address
+// args[kChainBlock]. The distances of the join come before it. A member is
+// never split between two pieces of kChainPiece records. The unused end of a
+// piece is a gap.
 enum : u32 {
   kChainBlock = kInlineArgs - 1,
   kMaxChainWaits = kChainBlock * sizeof(u64) / sizeof(u16),
@@ -91,15 +92,15 @@ enum : u32 {
   kGap = 0xffff  // as Member::op
 };
 
-// Where the piece behind that of a record begins, and so the next member behind
-// a gap.
+// Returns where the next piece begins, which is also the next member after a
+// gap.
 GPUOS_DEVICE inline u32 next_piece(u32 record) {
   return (record / kChainPiece + 1) * kChainPiece;
 }
 
-// A payload in a ring slot: four chunks of 16 bytes, each three payload words
-// and the lap tag. A chunk is stored and loaded whole, so a slot whose four
-// tags are right is complete; no flag beside it is needed.
+// A payload in a ring slot has four chunks of 16 bytes. Each has three payload
+// words and the lap tag. A chunk is stored and loaded whole, so a slot is
+// complete if its four tags are right. It needs no other flag.
 struct alignas(64) Descriptor {
   u32 words[16];
 };

@@ -5,7 +5,7 @@
 
 namespace gpuos {
 
-// kWidth elements that lie as in memory. 16 bytes are the widest access.
+// kWidth elements as they are in memory. The widest access has 16 bytes.
 template <typename T, u32 kWidth>
 struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Vector {
   static_assert(kWidth > 0 && (kWidth & (kWidth - 1)) == 0,
@@ -23,7 +23,8 @@ static_assert(sizeof(Vector<double, 4>) == 32 &&
                   alignof(Vector<double, 4>) == 16,
               "two accesses");
 
-// Whether load_vector<kWidth>() and store_vector() may have this address.
+// Returns whether load_vector<kWidth>() and store_vector() may take this
+// address.
 template <u32 kWidth, typename T>
 GPUOS_DEVICE inline bool is_aligned(const T* address) {
   return reinterpret_cast<u64>(address) % alignof(Vector<T, kWidth>) == 0;
@@ -50,7 +51,7 @@ GPUOS_DEVICE inline void store_vector(T* to, const Vector<T, kWidth>& vector) {
 #endif
 }
 
-// The same at any address: element by element if it is not aligned.
+// Loads from any address, element by element if it is not aligned.
 template <u32 kWidth, typename T>
 GPUOS_DEVICE inline Vector<T, kWidth> load_vector_unaligned(const T* from) {
   if (is_aligned<kWidth>(from)) return load_vector<kWidth>(from);

@@ -20,7 +20,7 @@ class Watch {
     if (threadIdx.x == kTicketLane) word_ = &launch.state->ticket;
   }
 
-  // What this lane loads beside the descriptor, or null.
+  // Returns what this lane loads in addition to the descriptor, or null.
   __device__ const u64* word() const { return word_; }
 
   // `value` is what the lane found there.

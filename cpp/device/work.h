@@ -1,4 +1,4 @@
-// What a worker holds of its task, and how it runs it.
+// Defines what a worker holds of its task, and how it runs it.
 #pragma once
 
 #include "chain.h"
@@ -40,17 +40,18 @@ __device__ inline void load_arg_block(const abi::Queue& queue, Work& work,
     work.args[threadIdx.x] = load_relaxed_sys(args + threadIdx.x);
 }
 
-// Called by the lane that loads chunk 0, as early as possible: the table lies
-// in device memory.
+// The lane that loads chunk 0 calls this as early as possible, because the
+// table is in device memory.
 __device__ inline void load_operator(const abi::Launch& launch, Work& work,
                                      u32 word) {
   work.operator_fn = launch.table[word & 0xffff];
 }
 
-// Thread 0, before the barrier ahead of a task: where the workers that share it
-// count the turns that they take, or null. turns_of() reads it. It is the place
-// behind that of the task's first tile, whose own may be where its batch
-// counts: 0 then, and again when all turns are taken.
+// For thread 0, before the barrier ahead of a task. Sets where the workers that
+// share the task count the turns that they take, or null. turns_of() reads it.
+// The counter is at the place after that of the task's first tile, because the
+// first tile's own place may count its batch. It is 0 before the first turn,
+// and again after the last.
 __device__ inline void set_turns(const abi::Queue& queue, u64 first,
                                  bool is_shared) {
   *reinterpret_cast<u32**>(worker_scratch + abi::kScratchBytes / sizeof(u32)) =

@@ -22,10 +22,10 @@ constexpr u32 kFarPollNs = 500;
 // that wait when the last of the batch's `size` tasks is done.
 __device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
   const u32 place = place_of(queue, begin);
-  // Releases what the block wrote; pairs with the same fence of the worker that
+  // Releases what the block wrote. Pairs with the same fence of the worker that
   // finds itself last, and with the acquire loads in Ring::is_done() and in
-  // is_finished(). Outputs lie in device memory, which everybody reaches
-  // through the L2, so the device's scope is enough; a fence of the system
+  // is_finished(). Outputs are in device memory, which all readers reach
+  // through the L2. So the device's scope is enough. A fence of the system
   // would wait 1.3 us for the bus.
   fence_gpu();
   if (size > 1) {
@@ -41,7 +41,8 @@ __device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
 }
 
 // Pairs with the store in finish_task(), together with a fence after it. An
-// acquire load each time would empty the L1 of the worker beside this one.
+// acquire load each time would empty the L1 of the other worker on this
+// multiprocessor.
 __device__ bool is_finished(const Queue& queue, u64 begin) {
   const u32 flag = load_relaxed(queue.flags + place_of(queue, begin));
   return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity_bits)) >= 0;
@@ -51,11 +52,11 @@ __device__ u64 claim(const Launch& launch) {
   return atomicAdd(&launch.state->ticket, 1ull);
 }
 
-// Warp 0: wait until the descriptor of `position` is there. False: leave.
-// Lane 0 claims the position after it, unless the task may still be given back.
-// `owes`: it was claimed by an earlier residency. Where not all workers fit at
-// once, the last ones begin when the others leave, and must not leave with a
-// task that nobody else will run.
+// For warp 0. Waits until the descriptor of `position` is there. Returns false
+// if the worker must leave. Lane 0 claims the next position, unless the task
+// may still be given back. `owes`: an earlier residency claimed the task. If
+// not all workers fit at once, the last ones begin when others leave. They must
+// not leave with a task that no other worker will run.
 __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
                            u64 position, u64& next, bool owes) {
   const Queue& queue = launch.queue;
@@ -88,8 +89,8 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
       if (!(flags & (abi::kWaits | abi::kJoin))) next = claim(launch);
       load_operator(launch, work, chunk.words[0]);
     }
-    // What the task reads may have been written by the host, a copy or another
-    // kernel since this multiprocessor last cached it.
+    // The host, a copy or another kernel may have written what the task reads
+    // since this multiprocessor last cached it.
     fence_gpu();
     __syncwarp();
     return true;
@@ -180,7 +181,8 @@ __device__ void stay(const Launch& launch, Work& work) {
 }  // namespace
 }  // namespace gpuos
 
-// One for both kernels, so that what operators keep lies at the same place.
+// Both kernels share this variable, so that operators find what they keep at
+// the same address.
 __shared__ gpuos::Work gpuos_work;
 
 extern "C" __global__ void __launch_bounds__(256, 4) gpuos_inline_worker(

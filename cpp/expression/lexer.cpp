@@ -4,28 +4,15 @@
 #include <array>
 #include <charconv>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::expression {
 namespace {
 
-// The standard's functions depend on the locale.
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_space(char c) noexcept {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 std::size_t skip_digits(std::string_view text, std::size_t at) noexcept {
   while (at < text.size() && is_digit(text[at])) ++at;
-  return at;
-}
-
-std::size_t skip_name(std::string_view text, std::size_t at) noexcept {
-  while (at < text.size() && (is_letter(text[at]) || is_digit(text[at]))) ++at;
   return at;
 }
 
@@ -93,7 +80,7 @@ Token next_token(std::string_view text, std::size_t from) {
   std::size_t end = from;
   if (is_letter(rest[0])) {
     kind = Token::Kind::Name;
-    end = skip_name(text, from);
+    end = end_of_name(text, from);
   } else if (begins_number(rest)) {
     kind = Token::Kind::Number;
     end = skip_number(text, from);
@@ -120,11 +107,6 @@ Literal read_literal(std::string_view text, const Token& token) {
   const auto whole = std::from_chars(begin, end, literal.magnitude);
   literal.is_whole = whole.ec == std::errc{} && whole.ptr == end;
   return literal;
-}
-
-bool is_identifier(std::string_view text) noexcept {
-  return !text.empty() && is_letter(text[0]) &&
-         skip_name(text, 0) == text.size();
 }
 
 }  // namespace gpuos::expression

@@ -24,6 +24,4 @@ Token next_token(std::string_view text, std::size_t from);
 /// Throws: InvalidArgument if the number is too large for every dtype.
 Literal read_literal(std::string_view text, const Token& token);
 
-bool is_identifier(std::string_view text) noexcept;
-
 }  // namespace gpuos::expression

@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "device/task_abi.h"
 #include "expression/expression.h"

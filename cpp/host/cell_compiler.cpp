@@ -7,10 +7,10 @@
 #include "base/concat.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
-#include "host/compile_log.h"
 #include "host/host_compiler.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
+#include "jit/compile_log.h"
 
 namespace gpuos::host {
 namespace {
@@ -34,7 +34,7 @@ std::shared_ptr<Prelude> shared_prelude(const std::string& key,
 
 // "cell 3:4:7: error: 'y' was not declared" as "cell 3:4: error: ...".
 CompileError error_in(const std::string& name, const std::string& log) {
-  const CompilerError first = first_error(log);
+  const jit::FirstError first = jit::first_error(log);
   if (first.place.line != 0) return {first.without_column(), log, first.place};
   return {concat(name, ": the C++ compiler failed: ", first.line), log};
 }
@@ -124,7 +124,7 @@ std::string CellCompiler::macros_of(const CellSource& source) {
 }
 
 HostImage CellCompiler::compile(const CellSource& source) {
-  // Or files and a compiler would be left behind.
+  // Without this, exit would leave files and a compiler.
   const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;
@@ -142,7 +142,7 @@ HostImage CellCompiler::compile(const CellSource& source) {
   const std::string log_file = folder.file("log");
   const ProcessResult result =
       run_process(command, log_file, folder.path(), kCompilerTimeout);
-  // Not beside the first cell, which is awaited.
+  // Runs after the first cell, whose caller waits.
   prelude.read_ahead();
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout)

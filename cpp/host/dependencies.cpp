@@ -8,13 +8,15 @@
 #include <optional>
 #include <vector>
 
+#include "base/c_text.h"
 #include "base/concat.h"
+#include "jit/source_inputs.h"
 
 namespace gpuos::host {
 namespace {
 
-/// The words behind the first colon, of which a backslash is a part of the
-/// next character, and a line that ends with one goes on.
+/// Returns the words after the first colon. A backslash escapes the next
+/// character, and continues a line at its end.
 std::vector<std::string> words_of_rule(std::string_view rule) {
   std::vector<std::string> words;
   std::string word;
@@ -68,9 +70,7 @@ bool are_unchanged(std::string_view dependencies) {
   if (dependencies.empty() || dependencies.back() != '\n') return false;
   dependencies.remove_prefix(1);
   while (!dependencies.empty()) {
-    const std::string_view line =
-        dependencies.substr(0, dependencies.find('\n'));
-    dependencies.remove_prefix(line.size() + 1);
+    const std::string_view line = cut_until(dependencies, '\n');
     const std::size_t path = line.find(" /");
     if (path == std::string_view::npos) return false;
     const auto state = state_of(std::string(line.substr(path + 1)));
@@ -80,12 +80,12 @@ bool are_unchanged(std::string_view dependencies) {
 }
 
 bool has_hidden_inputs(std::string_view source) {
-  constexpr std::array<std::string_view, 6> kWords{"__TIME__",      "__DATE__",
-                                                   "__TIMESTAMP__", "incbin",
-                                                   "__has_include", "embed"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) {
-    return source.find(word) != std::string_view::npos;
-  });
+  constexpr std::array<std::string_view, 3> kWords{"incbin", "__has_include",
+                                                   "embed"};
+  return jit::names_clock(source) ||
+         std::ranges::any_of(kWords, [&](std::string_view word) {
+           return source.find(word) != std::string_view::npos;
+         });
 }
 
 }  // namespace gpuos::host

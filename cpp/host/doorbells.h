@@ -10,8 +10,8 @@
 
 namespace gpuos::host {
 
-/// Lets threads sleep until one batch is done. A batch that nobody waits for
-/// costs its worker one load.
+/// Lets threads sleep until one batch is done. For a batch without waiters it
+/// costs the worker one load.
 class Doorbells {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -25,8 +25,8 @@ class FailureLog {
     if (has_any_.load(std::memory_order_acquire)) throw_if_failed(begin);
   }
 
-  /// Throws: TaskError for the first failure that nobody was told of; tells
-  /// how many more there are and counts them as told.
+  /// Throws TaskError for the first unreported failure, with the number of the
+  /// others, and marks all as reported.
   void check_untold();
 
  private:

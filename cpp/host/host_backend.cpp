@@ -119,8 +119,8 @@ std::optional<Place> HostBackend::reserve(const Route&, std::uint32_t tasks) {
 
 void HostBackend::publish(const Route&, const Place& place,
                           std::uint32_t tasks) {
-  // Workers take what lies before the first open chain, and a task that meets
-  // nobody must not wait for one.
+  // Workers take only positions before the first open chain, and an independent
+  // task must not wait for a chain.
   chains_.close_all();
   // Each tile of a large task is worth a worker.
   publish_until(place.first + tasks, !is_tile(ring_->descriptor(place.first)));
@@ -150,7 +150,7 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
   }
   seen_ = shared_->published.load(std::memory_order_seq_cst);
   if (!chains_.is_empty() || shared_->has_work()) return options_.flush_after;
-  // Waking it costs more than to look a few times in vain.
+  // Waking the thread costs more than a few looks without work.
   if (quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
     return std::nullopt;
   // The threads that wait run all tasks. Each look takes a processor from them
@@ -190,9 +190,9 @@ bool HostBackend::poll(const BatchRef& batch, Deadline until) {
   for (Deadline now = Clock::now(); !ring_->is_done(batch.begin);) {
     if (now >= until) return false;
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
-    // The worker may have been put on this processor. Both stay able to run, so
-    // the system sees that they need one each; who sleeps here instead is woken
-    // beside the worker again and again.
+    // The worker may be on this processor. If both stay runnable, the system
+    // gives each its own processor. A thread that sleeps instead is woken next
+    // to the worker again and again.
     sched_yield();
     const Deadline before = std::exchange(now, Clock::now());
     // Other programs want the processors: to be woken takes no longer then.
@@ -213,6 +213,7 @@ bool HostBackend::look_for_overrun() {
   const auto slot = shared_->find_overrun(limit_.load());
   if (!slot) return shared_->has_traced();
   const std::lock_guard lock(death_mutex_);
+  if (is_dead()) return false;
   culprit_ = shared_->table.name(*slot);
   is_dead_.store(true, std::memory_order_release);
   // Wakes those who wait, too.
@@ -223,6 +224,9 @@ bool HostBackend::look_for_overrun() {
 void HostBackend::throw_dead() {
   const std::lock_guard lock(death_mutex_);
   is_death_told_ = true;
+  if (culprit_.empty())
+    throw QueueClosed(
+        "the runtime was closed by an interrupt; pending tasks were dropped");
   throw TaskError(culprit_, concat(culprit_, ": expected to run for at most ",
                                    limit_.load().count(),
                                    " ms, still runs; the runtime is dead"));
@@ -306,6 +310,16 @@ void HostBackend::fill_stats(Stats& stats) const {
   stats.injections = injections_.load(std::memory_order_relaxed);
   stats.unloads = unloads_.load(std::memory_order_relaxed);
   stats.last_compile_ms = last_compile_ms_.load(std::memory_order_relaxed);
+}
+
+bool HostBackend::drop_pending() {
+  const std::lock_guard lock(death_mutex_);
+  if (is_dead()) return true;
+  is_death_told_ = true;  // close() reports it
+  is_dead_.store(true, std::memory_order_release);
+  // Wakes those who wait, too.
+  shared_->stop();
+  return true;
 }
 
 void HostBackend::stop() {

@@ -68,12 +68,13 @@ class HostBackend final : public Backend {
   void limit_tasks(std::chrono::milliseconds limit) noexcept override {
     if (limit < limit_.load()) limit_.store(limit);
   }
+  bool drop_pending() override;
   void stop() override;
 
  private:
   void publish_until(std::uint64_t end, bool is_little);
-  /// Sees to it that an open chain is closed, and that a worker is woken for
-  /// tasks that nobody waits for, when they are old.
+  /// Makes the control thread close old chains and wake a worker for old tasks
+  /// that no thread awaits.
   void look_after_queue();
   std::optional<std::chrono::microseconds> tick();
   bool is_dead() const noexcept {
@@ -104,7 +105,8 @@ class HostBackend final : public Backend {
   std::atomic<std::chrono::milliseconds> limit_{options_.watchdog};
   std::atomic<bool> is_dead_{false};
   std::mutex death_mutex_;
-  std::string culprit_;  // the operator that made the backend dead
+  // The operator that made the backend dead. Empty: pending tasks were dropped.
+  std::string culprit_;
   bool is_death_told_ = false;
   // From the first chain, or tasks without a worker, on.
   std::unique_ptr<ControlThread> control_;

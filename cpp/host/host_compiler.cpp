@@ -11,12 +11,12 @@
 #include "base/environment.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
-#include "host/compile_log.h"
 #include "host/dependencies.h"
 #include "host/image_cache.h"
 #include "host/kept_images.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
+#include "jit/compile_log.h"
 
 namespace gpuos::host {
 namespace {
@@ -111,7 +111,7 @@ std::string_view hint_for(const std::string& log) {
 
 CompiledLibrary compile(const HostCompiler& compiler,
                         const HostCompileRequest& request) {
-  // Or files and a compiler would be left behind.
+  // Without this, exit would leave files and a compiler.
   const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;
@@ -134,15 +134,15 @@ CompiledLibrary compile(const HostCompiler& compiler,
   if (result.signal != 0) {
     throw CompileError(
         concat(request.entry, ": ", compiler.path, " was ended by signal ",
-               result.signal, ": ", first_error(log).line),
+               result.signal, ": ", jit::first_error(log).line),
         log);
   }
   const std::string image = folder.file("operator.so");
   const auto bytes = regular_file_bytes(image);
   if (result.exit_code > 0 || !bytes) {
-    CompilerError first = first_error(log);
+    jit::FirstError first = jit::first_error(log);
     if (first.place.file == name)
-      first.place.excerpt = excerpt_of(request.source, first.place);
+      first.place.excerpt = jit::excerpt_of(request.source, first.place);
     throw CompileError(concat(request.entry, ": ", compiler.path,
                               " failed: ", first.line, hint_for(log)),
                        log, first.place);

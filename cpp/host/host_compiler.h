@@ -40,8 +40,9 @@ struct HostCompileRequest {
   std::string prelude{};   // stands before the first line of the source
 };
 
-/// Compile and open. Images of earlier requests with the same source are
-/// remembered and only opened again: static data begins anew each time.
+/// Compiles and opens an operator. Images of earlier requests with the same
+/// source are reused and only opened again: static data is initialized each
+/// time.
 ///
 /// Threads: any; no lock is held while the compiler runs.
 /// Throws: CompileError (with the log), BackendUnavailable, Error.

@@ -151,8 +151,8 @@ void* open_host_image(const HostImage& image, const std::string& name,
                      why);
 }
 
-// An exception that left the system's loader would leave its lock taken, and
-// nobody in the process could load anything again.
+// Catches exceptions, because one that leaves the system's loader keeps the
+// loader's lock taken. The process could then load no library.
 void initialise_host_image(void* library, const HostImage& image) {
   using Initialiser = void (*)(int, char**, char**);
   if (image.initialiser_count == 0) return;

@@ -39,7 +39,7 @@ void* open_host_image(const HostImage& image, const std::string& name,
 /// Calls its initialisers. Throws: what they throw; Error.
 void initialise_host_image(void* library, const HostImage& image);
 
-/// Opens a library of its own, with static data that nobody has used.
+/// Opens a private copy of a library with fresh static data.
 /// Throws: CompileError, also for an exception of a static constructor; Error.
 HostModule load_host_image(const HostImage& image, const std::string& entry);
 

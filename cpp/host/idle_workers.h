@@ -14,13 +14,15 @@ class IdleWorkers {
  public:
   explicit IdleWorkers(std::uint32_t workers) : attentive_(workers) {}
 
-  /// Call after a sequentially consistent store that publishes tasks: either
-  /// this sees that nobody is attentive, or the last one that was sees them.
+  /// Wakes a worker if none is attentive. Call it after a sequentially
+  /// consistent store that publishes tasks. Either this sees that no worker is
+  /// attentive, or the last attentive worker sees the tasks.
   void announce() {
     if (!is_attended()) wake_one();
   }
 
-  /// Whether somebody is attentive. As announce().
+  /// Returns whether a worker is attentive. It has the requirement of
+  /// announce().
   bool is_attended() const noexcept {
     return attentive_.load(std::memory_order_seq_cst) != 0;
   }
@@ -75,7 +77,7 @@ class IdleWorkers {
     sleeping_.fetch_sub(1, std::memory_order_seq_cst);
   }
 
-  /// From now on nobody sleeps.
+  /// Prevents workers from sleeping from now on.
   void close() {
     {
       const std::lock_guard lock(mutex_);

@@ -43,8 +43,8 @@ const std::string& processor() {
   return *text;
 }
 
-/// The compiler's file and what it says of itself, asked once in a process:
-/// behind a wrapper the file is another one.
+/// Returns the compiler's file and its version text, read once per process. A
+/// wrapper has another file than the compiler that it runs.
 std::string identity_of(const HostCompiler& compiler) {
   struct stat status{};
   if (::stat(compiler.path.c_str(), &status) != 0) return "";

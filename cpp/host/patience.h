@@ -5,13 +5,12 @@
 
 namespace gpuos::host {
 
-/// Whether one who waits had better poll for a while before it sleeps. To be
-/// woken takes microseconds, tens of them if the processor went idle. But
-/// polling is in vain if the task is a long one; only trying tells
-/// (docs/lab/host.md).
+/// Decides whether a waiting thread polls before it sleeps. Waking takes
+/// microseconds, tens of them if the processor went idle. Polling does not pay
+/// for a long task, which only a trial shows (docs/lab/host.md).
 class Patience {
  public:
-  /// After some polls in vain only now and then.
+  /// Rarely polls after some polls without success.
   bool is_worth_it() noexcept {
     return in_vain_.load(std::memory_order_relaxed) < kMostInVain ||
            asked_.fetch_add(1, std::memory_order_relaxed) % kRetry == 0;

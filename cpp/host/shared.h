@@ -39,10 +39,11 @@ struct Shared {
   Shared(std::uint32_t capacity, const Processors& processors,
          std::chrono::nanoseconds linger, std::uint64_t first_position = 0);
 
-  /// Batches that began before `end` are written. `is_little`: a waiter would
-  /// have run what came last before a worker is awake. False: nobody was woken,
-  /// because one who waits comes soon; if none comes, somebody must be woken
-  /// later. Threads: the submit lock.
+  /// Publishes the batches that began before `end`. `is_little`: a waiter would
+  /// run the newest tasks before a worker is awake. Returns false if no thread
+  /// was woken, because a waiter is expected. If none arrives, a worker must be
+  /// woken later.
+  /// Threads: holds the submit lock.
   bool publish(std::uint64_t end, bool is_little);
   bool has_work() const noexcept;
   /// Notes whether a thread that waits took the newest tasks, or a worker.
@@ -95,7 +96,7 @@ struct Shared {
   std::atomic<bool> stopping{false};
   alignas(64) std::atomic<std::uint64_t> published;  // positions before it
   alignas(64) std::atomic<std::uint64_t> ticket;     // next to claim
-  std::atomic<bool> awaited{false};  // beside it, for who claims writes it
+  std::atomic<bool> awaited{false};  // next to it: claiming threads write it
 
  private:
   std::once_flag has_faults_;

@@ -103,7 +103,7 @@ void limit_use(pid_t child, std::chrono::milliseconds timeout) {
   lower(RLIMIT_CPU, static_cast<rlim_t>(seconds.count()) + 1);
 }
 
-// Nine tenths of a processor are somebody else's, if somebody wants it.
+// Leaves nine tenths of a processor to other processes that need it.
 constexpr int kNice = 10;
 
 /// posix_spawn(); `yields`: with less of a claim to processors than its parent.

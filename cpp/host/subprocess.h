@@ -8,7 +8,7 @@ namespace gpuos::host {
 
 struct ProcessResult {
   bool is_timeout = false;
-  /// -1: a signal ended it, or somebody else of this process collected it.
+  /// -1: a signal ended it, or other code of this process collected it.
   int exit_code = -1;
   int signal = 0;  // that ended it
 };

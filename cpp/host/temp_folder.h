@@ -7,8 +7,8 @@
 
 namespace gpuos::host {
 
-/// A folder that only this user can read; removed with its files. What a killed
-/// process left is removed by the next one that makes such a folder.
+/// A folder that only this user can read. It is removed with its files. The
+/// next process that makes such a folder removes those of killed processes.
 class TempFolder {
  public:
   /// Throws: Error if the temporary folder cannot be written.

@@ -8,9 +8,9 @@
 
 namespace gpuos {
 
-/// While it lives, this thread rounds to nearest, keeps denormals and takes no
-/// traps; then its own settings are back. What runs inside may change them.
-/// Costs some cycles unless there is something to change.
+/// Sets the default floating-point state of this thread while it exists: round
+/// to nearest, keep denormals, no traps. Then it restores the previous state,
+/// even if other code changed it inside. Costs some cycles if nothing differs.
 class UsualFloats {
  public:
   UsualFloats() noexcept : before_(read()) { change(before_, kUsual); }

@@ -29,7 +29,7 @@ constexpr auto kNap = std::chrono::milliseconds(10);
 struct Claim {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint64_t left = 0;  // published tasks behind it
+  std::uint64_t left = 0;  // published tasks after it
 };
 
 class Worker {
@@ -39,7 +39,7 @@ class Worker {
 
   void run() {
     const UsualFloats floats;  // a thread begins with its maker's
-    while (!shared_.stopping.load(std::memory_order_relaxed)) {
+    while (!is_stopping()) {
       const Claim claim = claim_tasks();
       if (claim.begin == claim.end) {
         idle();
@@ -54,7 +54,7 @@ class Worker {
   bool help(std::uint64_t end, Clock::time_point deadline) {
     const UsualFloats floats;  // the caller may have others
     bool has_helped = false;
-    while (!shared_.stopping.load(std::memory_order_relaxed)) {
+    while (!is_stopping()) {
       const Claim claim = claim_tasks(end);
       if (claim.begin == claim.end) break;
       shared_.note_awaited(true);
@@ -68,6 +68,9 @@ class Worker {
 
  private:
   bool is_waiter() const noexcept { return state_ == nullptr; }
+  bool is_stopping() const noexcept {
+    return shared_.stopping.load(std::memory_order_relaxed);
+  }
 
   // Tasks that are claimed together run one after the other, so a claim is a
   // small share of what is there.
@@ -106,10 +109,8 @@ class Worker {
       sched_yield();
     } else {
       stop_polling();
-      shared_.idle.sleep([this] {
-        return shared_.has_work() ||
-               shared_.stopping.load(std::memory_order_relaxed);
-      });
+      shared_.idle.sleep(
+          [this] { return shared_.has_work() || is_stopping(); });
     }
   }
 
@@ -123,6 +124,8 @@ class Worker {
       shared_.idle.wake_one();
     for (std::uint64_t position = claim.begin; position != claim.end;
          ++position) {
+      // The rest of the claim is dropped, see HostBackend::drop_pending().
+      if (is_stopping()) return;
       const abi::Payload payload =
           read_payload(shared_.ring.descriptor(position));
       const std::uint64_t begin = position - payload.batch_offset;
@@ -134,7 +137,7 @@ class Worker {
         shared_.idle.wake_for(claim.left, shared_.max_polling);
       if (!await_batches(payload, position)) return;
       if (abi::is_chain(payload.flags)) {
-        run_chain(payload, position);
+        if (!run_chain(payload, position)) return;
       } else if (!(payload.flags & abi::kJoin)) {
         run_task(payload, position);
       }
@@ -155,7 +158,7 @@ class Worker {
       const std::uint32_t before =
           count.fetch_add(finished, std::memory_order_acq_rel);
       if (before + finished != batch_size_) return;
-      // Nobody counts here before the batch is seen done.
+      // No thread counts here before the batch is seen done.
       count.store(0, std::memory_order_relaxed);
     }
     // Pairs with the acquire load in Ring::is_done() and, for sleepers, with
@@ -224,11 +227,13 @@ class Worker {
     if (may_be_long) turn_back();
   }
 
-  void run_chain(const abi::Payload& payload, std::uint64_t position) {
+  /// False: the workers stop, and the chain has not ended.
+  bool run_chain(const abi::Payload& payload, std::uint64_t position) {
     turn_away();
     const auto* members =
         reinterpret_cast<const abi::Member*>(payload.args[abi::kChainBlock]);
     for (u32 i = 0; i < payload.count;) {
+      if (is_stopping()) return false;
       const abi::Member& member = members[i];
       if (member.op == abi::kGap) {
         i = abi::next_piece(i);
@@ -238,6 +243,7 @@ class Worker {
       i += abi::chain_records(member.arg_count);
     }
     turn_back();
+    return true;
   }
 
   void call_operator(std::uint32_t slot, const u64* args, u32 count, Lane lane,

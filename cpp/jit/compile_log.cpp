@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 
 namespace gpuos::jit {
@@ -16,30 +17,45 @@ constexpr std::size_t kIndent = 2;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) lines.push_back(cut_until(text, '\n'));
   return lines;
 }
 
-bool tells_of_error(std::string_view line) {
+// Returns where the place of an error ends: before ": error: ..."; npos if
+// `line` tells of none.
+std::size_t end_of_place(std::string_view line) {
+  return std::min({line.find(": error"), line.find(": fatal error"),
+                   line.find(": catastrophic error")});
+}
+
+bool may_tell_of_error(std::string_view line) {
   return line.find("error") != line.npos || line.find("fatal") != line.npos;
 }
 
-// "axpy.cu(3): error: ..."
+// Cuts ":7" or "(7)" from the end of `text`; 0 without one.
+int cut_number(std::string_view& text, char sign) {
+  const std::size_t begin = text.rfind(sign);
+  if (begin == text.npos) return 0;
+  const char* const end = text.data() + text.size() - (sign == '(' ? 1 : 0);
+  int value = 0;
+  const auto parsed = std::from_chars(text.data() + begin + 1, end, value);
+  if (parsed.ec != std::errc() || parsed.ptr != end || value <= 0) return 0;
+  text = text.substr(0, begin);
+  return value;
+}
+
+// "axpy.cu(3): error: ..." or "cell 3:4:7: error: ..."
 SourcePlace place_in(std::string_view line) {
-  const std::size_t close = line.find("): ");
-  if (close == line.npos) return {};
-  const std::size_t open = line.rfind('(', close);
-  if (open == line.npos) return {};
+  std::string_view text = line.substr(0, end_of_place(line));
   SourcePlace place;
-  const char* const begin = line.data() + open + 1;
-  const char* const end = line.data() + close;
-  const auto parsed = std::from_chars(begin, end, place.line);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return {};
-  place.file = line.substr(0, open);
+  if (text.ends_with(')')) {
+    place.line = cut_number(text, '(');
+  } else {
+    place.column = cut_number(text, ':');
+    place.line = place.column == 0 ? 0 : cut_number(text, ':');
+    if (place.line == 0) std::swap(place.line, place.column);
+  }
+  if (place.line != 0) place.file = text;
   return place;
 }
 
@@ -66,43 +82,60 @@ std::size_t cause_of(const std::vector<std::string_view>& lines,
   return error;
 }
 
+// Returns what stands after `before` up to a quotation mark.
+std::string quoted_after(std::string_view text, std::string_view before) {
+  const std::size_t found = text.find(before);
+  if (found == text.npos) return "";
+  text.remove_prefix(found + before.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return std::string(text.substr(0, text.find('"')));
+}
+
 }  // namespace
+
+std::string FirstError::without_column() const {
+  return concat(place.file, ":", place.line, line.substr(end_of_place(line)));
+}
 
 FirstError first_error(const std::string& log) {
   const std::vector<std::string_view> lines = lines_of(log);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!tells_of_error(lines[i])) continue;
-    i = cause_of(lines, i);
-    FirstError error{std::string(lines[i]), place_in(lines[i])};
-    SourcePlace& place = error.place;
-    if (place.line == 0) return error;
-    error.line = concat(place.file, ":", place.line,
-                        lines[i].substr(lines[i].find("): ") + 1));
-    if (i + 2 < lines.size() && is_caret(lines[i + 2])) {
-      const std::string_view caret = without_indent(lines[i + 2]);
-      place.column = static_cast<int>(caret.find('^')) + 1;
-      place.excerpt = concat(without_indent(lines[i + 1]), "\n", caret);
-    }
-    return error;
+  auto found = std::ranges::find_if(lines, [](std::string_view line) {
+    return end_of_place(line) != line.npos;
+  });
+  if (found == lines.end())
+    found = std::ranges::find_if(lines, may_tell_of_error);
+  if (found == lines.end())
+    return {lines.empty() ? "no message" : std::string(lines.front()), {}};
+  const std::size_t i =
+      cause_of(lines, static_cast<std::size_t>(found - lines.begin()));
+  FirstError error{std::string(lines[i]), place_in(lines[i])};
+  SourcePlace& place = error.place;
+  if (place.line == 0) return error;
+  if (place.column == 0) error.line = error.without_column();
+  if (i + 2 < lines.size() && is_caret(lines[i + 2])) {
+    const std::string_view caret = without_indent(lines[i + 2]);
+    place.column = static_cast<int>(caret.find('^')) + 1;
+    place.excerpt = concat(without_indent(lines[i + 1]), "\n", caret);
   }
-  return {log.substr(0, log.find('\n')), {}};
+  return error;
+}
+
+std::string excerpt_of(const std::string& text, const SourcePlace& place) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  const auto at = static_cast<std::size_t>(place.line - 1);
+  const std::string_view line = at < lines.size() ? lines[at] : "";
+  if (place.column == 0) return std::string(line);
+  return concat(line, "\n",
+                std::string(static_cast<std::size_t>(place.column - 1), ' '),
+                "^");
 }
 
 std::string wrong_name_expression(const std::string& log) {
-  constexpr std::string_view kBefore = "Input name expression was: \"";
-  const std::size_t found = log.find(kBefore);
-  if (found == log.npos) return "";
-  const std::size_t begin =
-      std::min(log.find_first_not_of(' ', found + kBefore.size()), log.size());
-  return log.substr(begin, log.find('"', begin) - begin);
+  return quoted_after(log, "Input name expression was: \"");
 }
 
 std::string missing_header(const std::string& line) {
-  constexpr std::string_view kBefore = "open source file \"";
-  const std::size_t found = line.find(kBefore);
-  if (found == line.npos) return "";
-  const std::size_t begin = found + kBefore.size();
-  return line.substr(begin, line.find('"', begin) - begin);
+  return quoted_after(line, "open source file \"");
 }
 
 }  // namespace gpuos::jit

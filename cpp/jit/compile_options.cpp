@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "gpuos/error.h"
 
@@ -47,16 +48,6 @@ constexpr std::array kFiles = std::to_array<std::string_view>(
     {"--pre-include", "-include", "--options-file", "-optf", "--pch",
      "--create-pch", "-create-pch", "--use-pch", "-use-pch", "--pch-dir",
      "-pch-dir", "-pch"});
-
-bool is_identifier(std::string_view text) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !text.empty() && is_letter(text.front()) &&
-         std::ranges::all_of(text, [&](char c) {
-           return is_letter(c) || (c >= '0' && c <= '9');
-         });
-}
 
 // -D and -I take their value without a space or an equals sign, too.
 bool is_same_option(std::string_view given, std::string_view option) {

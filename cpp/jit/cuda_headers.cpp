@@ -8,9 +8,10 @@
 #include <system_error>
 
 #include "base/concat.h"
-#include "jit/bundled_headers.h"
+#include "base/config.h"
+#include "jit/cache_folder.h"
+#include "jit/cache_settings.h"
 #include "jit/compile_log.h"
-#include "jit/cub_header.h"
 #include "jit/header_packages.h"
 #include "jit/shared_library.h"
 
@@ -165,6 +166,50 @@ HeaderSearch search_cuda_headers(const Nvrtc& api) {
   return search.take();
 }
 
+BundledHeaders find_bundled_headers(const Nvrtc& api) {
+  BundledHeaders headers;
+  nvrtcBundledHeadersInfo info{};
+  if (api.nvrtcGetBundledHeadersInfo == nullptr ||
+      api.nvrtcInstallBundledHeaders == nullptr ||
+      api.nvrtcGetBundledHeadersInfo(&info, nullptr) != NVRTC_SUCCESS ||
+      info.available == 0)
+    return headers;
+  headers.is_available = true;
+  headers.version = concat(info.major, ".", info.minor);
+  const CacheSettings settings = cache_settings(config());
+  if (settings.folder.empty()) {
+    headers.problem = settings.why_off;
+    return headers;
+  }
+  headers.folder = concat(settings.folder, "/headers-", headers.version);
+  // NVRTC writes it when everything else is there.
+  std::error_code ignored;
+  headers.is_unpacked = std::filesystem::exists(
+      headers.folder + "/.nvrtc_headers_version", ignored);
+  return headers;
+}
+
+BundledHeaders unpack_bundled_headers(const Nvrtc& api) {
+  BundledHeaders headers = find_bundled_headers(api);
+  if (!headers.is_available || headers.folder.empty()) return headers;
+  // Headers of this folder become code of this process.
+  const CacheFolder folder = open_folder(headers.folder, FolderUse::ReadWrite);
+  headers.is_unpacked = false;
+  if (!folder) {
+    headers.problem = folder.problem;
+    return headers;
+  }
+  const char* error = nullptr;
+  const nvrtcResult result =
+      api.nvrtcInstallBundledHeaders(headers.folder.c_str(), 0, &error);
+  headers.is_unpacked = result == NVRTC_SUCCESS;
+  if (!headers.is_unpacked)
+    headers.problem =
+        concat(headers.folder, ": ",
+               error != nullptr ? error : api.nvrtcGetErrorString(result));
+  return headers;
+}
+
 std::vector<std::string> cuda_include_dirs(const Nvrtc& api) {
   HeaderSearch search = search_cuda_headers(api);
   std::vector<std::string> dirs = std::move(search.dirs);
@@ -179,6 +224,35 @@ std::vector<std::string> cuda_include_dirs(const Nvrtc& api) {
   add_folders_of_neighbours(dirs);
   return dirs;
 }
+
+const std::string_view kCubHeader = R"(#pragma once
+#include <cub/block/block_adjacent_difference.cuh>
+#include <cub/block/block_discontinuity.cuh>
+#include <cub/block/block_exchange.cuh>
+#include <cub/block/block_histogram.cuh>
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_merge_sort.cuh>
+#include <cub/block/block_radix_rank.cuh>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_run_length_decode.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/block/block_shuffle.cuh>
+#include <cub/block/block_store.cuh>
+#include <cub/thread/thread_load.cuh>
+#include <cub/thread/thread_operators.cuh>
+#include <cub/thread/thread_reduce.cuh>
+#include <cub/thread/thread_scan.cuh>
+#include <cub/thread/thread_store.cuh>
+#include <cub/util_ptx.cuh>
+#include <cub/util_type.cuh>
+#include <cub/warp/warp_exchange.cuh>
+#include <cub/warp/warp_load.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+#include <cub/warp/warp_store.cuh>
+)";
 
 void add_cuda_headers(const Nvrtc& api, std::vector<std::string>& include_dirs,
                       std::vector<JitHeader>& headers) {

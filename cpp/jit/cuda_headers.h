@@ -24,12 +24,34 @@ struct HeaderSearch {
 /// `include/cccl`, where they exist.
 HeaderSearch search_cuda_headers(const Nvrtc& api);
 
+/// The headers of CUDA and CCCL that NVRTC carries in itself, from 13.3 on.
+struct BundledHeaders {
+  bool is_available = false;
+  std::string version;  // "13.5"
+  std::string folder;   // where they are unpacked, in the disk cache's folder
+  bool is_unpacked = false;
+  std::string problem;  // why they cannot be unpacked
+};
+
+/// Looks only.
+BundledHeaders find_bundled_headers(const Nvrtc& api);
+
+/// Unpacks them where that was not done yet: 0.1 to 0.3 s and 25 MB once. A
+/// failure is told in `problem`.
+/// Threads: any; processes that do it at the same time wait for each other.
+BundledHeaders unpack_bundled_headers(const Nvrtc& api);
+
 /// For --include-path, after the user's own: the folders found and, where they
 /// lack something, the headers that NVRTC carries in itself, which are unpacked
 /// at the first use. Some hundred calls of stat(): ask only for a source that
 /// includes more than the embedded headers.
 /// Threads: any.
 std::vector<std::string> cuda_include_dirs(const Nvrtc& api);
+
+/// NVRTC reads this for <cub/cub.cuh>. CCCL's own header includes the
+/// algorithms of the whole device. Those are functions of the host, and NVRTC
+/// refuses them. This includes all others.
+extern const std::string_view kCubHeader;
 
 /// Adds folders for a source that includes more than the embedded headers, and
 /// texts in place of headers that NVRTC refuses or does not need. A header of

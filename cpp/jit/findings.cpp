@@ -2,7 +2,6 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "jit/bundled_headers.h"
 #include "jit/cuda_headers.h"
 #include "jit/header_packages.h"
 #include "jit/nvjitlink_api.h"

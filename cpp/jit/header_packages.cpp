@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 
 namespace gpuos::jit {
@@ -49,57 +50,25 @@ constexpr std::array<HeaderFamily, 11> kFamilies{{
 }};
 
 // By their whole names: a user may well have a cuda_utils.h.
-constexpr std::array<std::string_view, 41> kRuntimeHeaders{
-    "builtin_types",
-    "channel_descriptor",
-    "common_functions",
-    "cuComplex",
-    "cuda",
-    "cuda_awbarrier",
-    "cuda_bf16",
-    "cuda_device_runtime_api",
-    "cuda_fp16",
-    "cuda_fp4",
-    "cuda_fp6",
-    "cuda_fp8",
-    "cuda_occupancy",
-    "cuda_pipeline",
-    "cuda_pipeline_primitives",
-    "cuda_runtime",
-    "cuda_runtime_api",
-    "cuda_surface_types",
-    "cuda_texture_types",
-    "cuda_tf32",
-    "cudart_platform",
-    "device_atomic_functions",
-    "device_double_functions",
-    "device_functions",
-    "device_launch_parameters",
-    "device_types",
-    "driver_functions",
-    "driver_types",
-    "host_config",
-    "host_defines",
-    "library_types",
-    "math_constants",
-    "math_functions",
-    "surface_functions",
-    "surface_indirect_functions",
-    "surface_types",
-    "texture_fetch_functions",
-    "texture_indirect_functions",
-    "texture_types",
-    "vector_functions",
-    "vector_types",
-};
+constexpr std::string_view kRuntimeHeaders =
+    "builtin_types channel_descriptor common_functions cuComplex cuda "
+    "cuda_awbarrier cuda_bf16 cuda_device_runtime_api cuda_fp16 cuda_fp4 "
+    "cuda_fp6 cuda_fp8 cuda_occupancy cuda_pipeline cuda_pipeline_primitives "
+    "cuda_runtime cuda_runtime_api cuda_surface_types cuda_texture_types "
+    "cuda_tf32 cudart_platform device_atomic_functions device_double_functions "
+    "device_functions device_launch_parameters device_types driver_functions "
+    "driver_types host_config host_defines library_types math_constants "
+    "math_functions surface_functions surface_indirect_functions surface_types "
+    "texture_fetch_functions texture_indirect_functions texture_types "
+    "vector_functions vector_types";
 
 /// Empty: of no package.
 std::span<const Package> packages_of(std::string_view header) {
   for (const HeaderFamily& row : kFamilies)
     if (header.starts_with(row.prefix)) return row.packages;
   const std::string_view stem = header.substr(0, header.rfind('.'));
-  if (stem.size() < header.size() &&
-      std::ranges::find(kRuntimeHeaders, stem) != kRuntimeHeaders.end())
+  if (stem.size() < header.size() && is_identifier(stem) &&
+      has_name(kRuntimeHeaders, stem))
     return {&kRuntime, 1};
   return {};
 }
@@ -136,16 +105,12 @@ bool is_standard_c(std::string_view header) {
 
 // Returns whether CCCL has the header under cuda/std/. NVRTC has none of them.
 bool is_of_cccl(std::string_view header) {
-  constexpr std::array<std::string_view, 30> kNames{
-      "algorithm",  "array",           "atomic",   "barrier",
-      "bit",        "bitset",          "charconv", "chrono",
-      "complex",    "concepts",        "variant",  "expected",
-      "functional", "inplace_vector",  "iterator", "initializer_list",
-      "latch",      "mdspan",          "memory",   "numbers",
-      "numeric",    "optional",        "ranges",   "ratio",
-      "semaphore",  "source_location", "span",     "string_view",
-      "tuple",      "utility"};
-  return std::ranges::find(kNames, header) != kNames.end();
+  constexpr std::string_view kNames =
+      "algorithm array atomic barrier bit bitset charconv chrono complex "
+      "concepts variant expected functional inplace_vector iterator "
+      "initializer_list latch mdspan memory numbers numeric optional ranges "
+      "ratio semaphore source_location span string_view tuple utility";
+  return is_identifier(header) && has_name(kNames, header);
 }
 
 bool is_standard_cpp(std::string_view header) {

@@ -4,14 +4,12 @@
 #include <array>
 #include <optional>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "base/embedded.h"
 
 namespace gpuos::jit {
 namespace {
-
-constexpr std::string_view kLetters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
 // A name that NVRTC did not find.
 struct MissingName {
@@ -42,18 +40,7 @@ std::string_view missing_namespace(const FirstError& error) {
   const std::string_view line(error.place.excerpt);
   const auto at = static_cast<std::size_t>(error.place.column - 1);
   if (error.place.column < 1 || at >= line.size()) return "";
-  return line.substr(at, line.find_first_not_of(kLetters, at) - at);
-}
-
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != text.npos;
-       at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    const bool begins = at == 0 || kLetters.find(text[at - 1]) == text.npos;
-    if (begins && (end == text.size() || kLetters.find(text[end]) == text.npos))
-      return true;
-  }
-  return false;
+  return line.substr(at, end_of_name(line, at) - at);
 }
 
 std::string_view embedded_text(std::string_view name) {
@@ -63,8 +50,8 @@ std::string_view embedded_text(std::string_view name) {
 }
 
 bool is_usual(std::string_view name) {
-  return has_word(embedded_text("standard_integers.h"), name) ||
-         has_word(embedded_text("standard_constants.h"), name);
+  return has_name(embedded_text("standard_integers.h"), name) ||
+         has_name(embedded_text("standard_constants.h"), name);
 }
 
 struct Hint {
@@ -129,7 +116,7 @@ std::string hint_of_std(std::string_view name) {
   if (stem.ends_with("_v") || stem.ends_with("_t")) stem.remove_suffix(2);
   for (const Hint& file : kFiles) {
     const std::string_view text = embedded_text(file.name);
-    if (has_word(text, name) || has_word(text, stem))
+    if (has_name(text, name) || has_name(text, stem))
       return concat("add #include ", file.text);
   }
   return "NVRTC has no standard library; CCCL has its own as cuda::std, in "

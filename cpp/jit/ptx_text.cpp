@@ -1,30 +1,30 @@
 #include "jit/ptx_text.h"
 
-#include <cctype>
 #include <charconv>
 #include <cstddef>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {
 
-// PtxWords and single signs, without comments and quoted texts.
+// Names, numbers and single signs, without comments and quoted texts.
 class PtxWords {
  public:
-  explicit PtxWords(std::string_view text) : text_(text) {}
+  explicit PtxWords(std::string_view text)
+      : scanner_(text, CScanner::Begin::OfLine, "$%.") {}
 
   /// Empty at the end.
   std::string_view next() {
-    skip();
-    if (at_ >= text_.size()) return {};
-    const std::size_t begin = at_++;
-    if (is_part(text_[begin]))
-      while (at_ < text_.size() && is_part(text_[at_])) ++at_;
-    return text_.substr(begin, at_ - begin);
+    for (;;) {
+      const CToken token = scanner_.next();
+      if (token.kind < CTokenKind::Text || token.kind == CTokenKind::Punctuator)
+        return token.text;
+    }
   }
 
-  /// Behind the sign that ends what `begin` has begun.
+  /// Skips to after the sign that ends what `{` has begun.
   void skip_body() {
     for (std::size_t depth = 1; depth > 0;) {
       const std::string_view word = next();
@@ -35,29 +35,7 @@ class PtxWords {
   }
 
  private:
-  static bool is_part(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
-           c == '$' || c == '%' || c == '.';
-  }
-  bool skip_between(std::string_view begin, std::string_view end) {
-    if (!text_.substr(at_).starts_with(begin)) return false;
-    const std::size_t found = text_.find(end, at_ + begin.size());
-    at_ = found == text_.npos ? text_.size() : found + end.size();
-    return true;
-  }
-  void skip() {
-    while (at_ < text_.size()) {
-      if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
-        ++at_;
-      } else if (!skip_between("//", "\n") && !skip_between("/*", "*/") &&
-                 !skip_between("\"", "\"")) {
-        return;
-      }
-    }
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
+  CScanner scanner_;
 };
 
 std::size_t number(std::string_view digits) {

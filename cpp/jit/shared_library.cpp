@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "base/config.h"
 
@@ -41,42 +42,48 @@ const char* variable(const char* name) {
   return value == nullptr || *value == '\0' ? nullptr : value;
 }
 
-// The wheels of a virtual environment: nvidia/cuda_nvrtc/lib and so on.
-void add_environment_dirs(std::vector<std::string>& dirs) {
-  if (const char* root = variable("VIRTUAL_ENV")) {
-    for (const std::string& python : folders_in(concat(root, "/lib"))) {
-      for (const std::string& wheel :
-           folders_in(python + "/site-packages/nvidia"))
-        dirs.push_back(wheel + "/lib");
-    }
-  }
-  if (const char* root = variable("CONDA_PREFIX"))
-    dirs.push_back(std::string(root) + "/lib");
-}
-
 // The folders of GPUOS_CUDA_LIBRARY_PATH.
 std::vector<std::string> named_dirs() {
   std::vector<std::string> dirs;
-  std::string_view rest = config().cuda_library_path;
-  while (!rest.empty()) {
-    const std::string_view dir = rest.substr(0, rest.find(':'));
+  for (std::string_view rest = config().cuda_library_path; !rest.empty();) {
+    const std::string_view dir = cut_until(rest, ':');
     if (!dir.empty()) dirs.emplace_back(dir);
-    rest.remove_prefix(std::min(dir.size() + 1, rest.size()));
   }
   return dirs;
+}
+
+// Adds nvidia/cu13/lib, which newer wheels of one CUDA share, then
+// nvidia/cuda_nvrtc/lib and so on, of which each wheel has one.
+void add_wheels(std::vector<std::string>& dirs, const std::string& nvidia) {
+  std::vector<std::string> wheels = folders_in(nvidia);
+  std::ranges::reverse(wheels);
+  std::ranges::stable_partition(wheels, [&](std::string_view wheel) {
+    return wheel.substr(nvidia.size()).starts_with("/cu1");
+  });
+  for (const std::string& wheel : wheels) dirs.push_back(wheel + "/lib");
 }
 
 }  // namespace
 
 std::vector<std::string> library_folders() {
   std::vector<std::string> dirs = named_dirs();
-  for (std::string& dir : library_dirs()) dirs.push_back(std::move(dir));
-  add_environment_dirs(dirs);
+  for (std::string& dir : library_dirs()) {
+    if (dir.ends_with("/nvidia"))
+      add_wheels(dirs, dir);
+    else
+      dirs.push_back(std::move(dir));
+  }
+  if (const char* root = variable("VIRTUAL_ENV")) {
+    for (const std::string& python : folders_in(concat(root, "/lib")))
+      add_wheels(dirs, python + "/site-packages/nvidia");
+  }
+  if (const char* root = variable("CONDA_PREFIX"))
+    dirs.push_back(concat(root, "/lib"));
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = variable(name)) {
-      dirs.push_back(std::string(root) + "/lib64");
-      dirs.push_back(std::string(root) + "/lib");
-    }
+    const char* const root = variable(name);
+    if (root == nullptr) continue;
+    for (const char* folder : {"/lib64", "/lib"})
+      dirs.push_back(concat(root, folder));
   }
   return dirs;
 }

@@ -1,11 +1,12 @@
 #include "jit/source_inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "base/embedded.h"
-#include "jit/logical_lines.h"
 #include "jit/standard_headers.h"
 
 namespace gpuos::jit {
@@ -13,77 +14,92 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != text.npos;
-}
-
-void skip_blank(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-}
-
-bool skip(std::string_view& text, std::string_view part) {
-  skip_blank(text);
-  if (!text.starts_with(part)) return false;
-  text.remove_prefix(part.size());
-  return true;
-}
-
-// "name" or <name>; what follows is left in `text`.
-std::optional<std::string> quoted_name(std::string_view& text) {
-  skip_blank(text);
-  if (text.empty() || (text.front() != '"' && text.front() != '<'))
-    return std::nullopt;
-  const std::size_t end = text.find(text.front() == '"' ? '"' : '>', 1);
-  if (end == text.npos) return std::nullopt;
-  const bool is_literal = text.front() == '"';
-  std::string name(text.substr(1, end - 1));
-  // In <a b> there may have been a comment, in <""> a raw string: no compiler
-  // looks for them there.
-  if (!is_literal && name.find_first_of(" \"") != name.npos)
-    return std::nullopt;
-  text.remove_prefix(end + 1);
-  return name;
-}
-
-// Adds the headers that a condition asks for, by __has_include or by a macro
-// for it: each (<name>) and ("name").
-void add_asked(std::string_view condition, Names& names) {
-  for (auto at = condition.find('('); at != condition.npos;
-       at = condition.find('(')) {
-    condition.remove_prefix(at + 1);
-    if (auto name = quoted_name(condition)) names.push_back(*std::move(name));
+// A directive, which begins with '#' or "%:", token by token.
+class Directive {
+ public:
+  explicit Directive(std::string_view line) {
+    CScanner scanner(line, CScanner::Begin::InLine);
+    for (CToken token = scanner.next(); token.kind != CTokenKind::End;
+         token = scanner.next())
+      tokens_.push_back(token);
+    at_ = is(1, ":") ? 2 : 1;
   }
-}
 
-// __has_include of a macro, whose name only the compiler knows.
-bool asks_for_macro(std::string_view condition) {
-  constexpr std::string_view kAsks = "__has_include";
-  for (auto at = condition.find(kAsks); at != condition.npos;
-       at = condition.find(kAsks)) {
-    condition.remove_prefix(at + kAsks.size());
-    if (skip(condition, "(") && !quoted_name(condition)) return true;
-  }
-  return false;
-}
-
-// False: it cannot be told.
-bool add_directive(std::string_view directive, Names& names) {
-  if (skip(directive, "include")) {
-    auto name = quoted_name(directive);
-    skip_blank(directive);
-    if (!name || !directive.empty()) return false;
-    names.push_back(*std::move(name));
+  // False: it cannot be told.
+  bool add_to(Names& names) {
+    const auto is_any = [&](std::string_view word) {
+      return std::ranges::any_of(tokens_, [&](const CToken& token) {
+        return token.text.starts_with(word);
+      });
+    };
+    const std::string_view word = at_ < tokens_.size() ? tokens_[at_].text : "";
+    if (word.starts_with("include")) {
+      ++at_;
+      const bool is_plain = word == "include" && add_name(names);
+      return is_plain && at_ == tokens_.size();
+    }
+    if (word == "embed" || is_any("__has_embed")) return false;
+    const bool is_condition =
+        word.starts_with("if") || word.starts_with("elif");
+    if (!is_condition && !is_any("__has_include")) return true;
+    // A condition may ask by a macro for __has_include: each (<name>) and
+    // ("name") counts. Only the compiler knows the name in (MACRO).
+    for (bool asks = false; at_ < tokens_.size();) {
+      const CToken& token = tokens_[at_++];
+      if (token.is("(") && !add_name(names) && asks && is_condition)
+        return false;
+      asks = token.text.starts_with("__has_include");
+    }
     return true;
   }
-  if (skip(directive, "embed") || has(directive, "__has_embed")) return false;
-  const bool is_condition = skip(directive, "if") || skip(directive, "elif");
-  if (is_condition && asks_for_macro(directive)) return false;
-  if (is_condition || has(directive, "__has_include"))
-    add_asked(directive, names);
-  return true;
-}
+
+ private:
+  bool is(std::size_t i, std::string_view text) const {
+    return i < tokens_.size() && tokens_[i].is(text);
+  }
+
+  // Adds "name" or <name>. No compiler looks for comments and texts in <name>.
+  bool add_name(Names& names) {
+    if (at_ >= tokens_.size()) return false;
+    const CToken& first = tokens_[at_];
+    if (first.kind == CTokenKind::Text && first.text.front() == '"') {
+      const std::string_view name = first.text.substr(1, first.text.size() - 2);
+      if (!first.suffix.empty() || name.find('"') != name.npos) return false;
+      names.emplace_back(name);
+      ++at_;
+      return true;
+    }
+    if (!first.is("<")) return false;
+    std::string name;
+    for (std::size_t i = at_ + 1; i < tokens_.size(); ++i) {
+      const CToken& token = tokens_[i];
+      const CToken& before = tokens_[i - 1];
+      if (before.text.end() != token.text.begin() ||
+          token.kind == CTokenKind::Text)
+        return false;
+      if (token.is(">")) {
+        names.push_back(std::move(name));
+        at_ = i + 1;
+        return true;
+      }
+      name += token.text;
+    }
+    return false;
+  }
+
+  std::vector<CToken> tokens_;
+  std::size_t at_;
+};
 
 }  // namespace
+
+bool names_clock(std::string_view source) {
+  constexpr std::array<std::string_view, 3> kClocks{"__DATE__", "__TIME__",
+                                                    "__TIMESTAMP__"};
+  return std::ranges::any_of(kClocks, [&](std::string_view clock) {
+    return source.find(clock) != source.npos;
+  });
+}
 
 bool is_embedded(std::string_view name) {
   static const auto* const names = new std::unordered_set<std::string>([] {
@@ -100,19 +116,18 @@ bool is_embedded(std::string_view name) {
 }
 
 std::optional<Names> includes_of(std::string_view source) {
-  for (const std::string_view clock :
-       {"__DATE__", "__TIME__", "__TIMESTAMP__"}) {
-    if (has(source, clock)) return std::nullopt;
-  }
-  const auto plain = logical_lines(source);
-  if (!plain) return std::nullopt;
+  if (names_clock(source)) return std::nullopt;
   Names names;
-  for (std::string_view rest = *plain; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!skip(line, "#") && !skip(line, "%:")) continue;
-    if (!add_directive(line, names)) return std::nullopt;
+  const bool has_joined = source.find('\\') != source.npos;
+  const std::string joined = has_joined ? join_lines(source) : "";
+  CScanner scanner(has_joined ? joined : source);
+  for (CToken token = scanner.next(); token.kind != CTokenKind::End;
+       token = scanner.next()) {
+    const bool is_open = token.kind == CTokenKind::OpenComment ||
+                         token.kind == CTokenKind::OpenRaw;
+    if (is_open || (token.kind == CTokenKind::Directive &&
+                    !Directive(token.text).add_to(names)))
+      return std::nullopt;
   }
   return names;
 }

@@ -7,6 +7,9 @@
 
 namespace gpuos::jit {
 
+/// Returns whether `source` may depend on the time of the day.
+bool names_clock(std::string_view source);
+
 /// A header of gpuos, under its own name or under "gpuos/", or one of the
 /// standard library that NVRTC finds there.
 bool is_embedded(std::string_view name);

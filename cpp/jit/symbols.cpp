@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
@@ -23,10 +24,8 @@ constexpr std::string_view kElfMagic =
 // .align 4 .b8 name[16]".
 std::set<std::string> ptx_symbols(std::string_view ptx) {
   std::set<std::string> names;
-  for (std::size_t begin = 0; begin < ptx.size();) {
-    const std::size_t end = std::min(ptx.find('\n', begin), ptx.size());
-    const std::string_view line = ptx.substr(begin, end - begin);
-    begin = end + 1;
+  while (!ptx.empty()) {
+    const std::string_view line = cut_until(ptx, '\n');
     if (!line.starts_with(".visible") && !line.starts_with(".global") &&
         !line.starts_with(".const") && !line.starts_with(".weak .entry"))
       continue;
@@ -104,10 +103,8 @@ std::vector<std::string> callers_of(std::string_view ptx,
                                     const std::string& symbol) {
   std::vector<std::string> callers;
   std::string function;
-  for (std::size_t begin = 0; begin < ptx.size();) {
-    const std::size_t end = std::min(ptx.find('\n', begin), ptx.size());
-    const std::string_view line = ptx.substr(begin, end - begin);
-    begin = end + 1;
+  while (!ptx.empty()) {
+    const std::string_view line = cut_until(ptx, '\n');
     const bool is_head =
         line.find(".func") != line.npos || line.find(".entry") != line.npos;
     if (is_head) {

@@ -113,7 +113,7 @@ std::string without_blanks(std::string text) {
   }
   std::string message =
       concat(error.place.line != 0 ? "" : unit.file_name + ": ",
-             error.line.empty() ? api.nvrtcGetErrorString(result) : error.line);
+             log.empty() ? api.nvrtcGetErrorString(result) : error.line);
   if (!error.place.excerpt.empty()) message += "\n" + error.place.excerpt;
   if (const std::string hint = name_hint(error, log); !hint.empty())
     message += "\n" + hint;

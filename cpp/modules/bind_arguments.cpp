@@ -41,7 +41,7 @@ bool is_real(const KernelArg& arg) {
   return arg.type == "float32" || arg.type == "float64";
 }
 
-// Whether a value of so many bytes may be what the parameter is.
+// Returns whether a value of this size may be passed for the parameter.
 bool is_of_kind(const KernelArg& arg, Takes takes) {
   switch (takes) {
     case Takes::Pointer:

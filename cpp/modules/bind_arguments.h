@@ -15,16 +15,16 @@ namespace gpuos::cu {
 struct ParameterList {
   /// Units: bytes; empty optional: the driver cannot tell.
   std::optional<std::vector<std::size_t>> bytes;
-  /// The types in C++. An extern "C" kernel has none.
+  /// The C++ types of the parameters. An extern "C" kernel does not have them.
   std::optional<std::vector<std::string>> types;
 };
 
 /// "(float*: 8 bytes, int: 4 bytes)", as far as it is known.
 std::string text_of(const ParameterList& parameters);
 
-/// Whether the same arguments can be given for both: as many, of the same
-/// sizes and types, but for a const of what a pointer leads to. What is not
-/// known of either is not compared.
+/// Returns whether both take the same arguments: equal number, sizes and types,
+/// except the const of what a pointer points to. What is unknown of either is
+/// not compared.
 bool take_the_same(const ParameterList& a, const ParameterList& b);
 
 /// Arguments as the driver takes them.

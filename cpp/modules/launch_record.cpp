@@ -33,7 +33,7 @@ void LaunchRecord::note(CUstream stream, bool is_captured) noexcept {
     is_captured_.store(true);
     return;
   }
-  // Nearly always it is set already, and then nobody's cache loses it.
+  // It is usually set already. Then no other processor's cache loses the line.
   if (is_legacy(stream)) {
     if (!uses_legacy_.load(std::memory_order_relaxed)) uses_legacy_.store(true);
     return;
@@ -60,7 +60,7 @@ bool LaunchRecord::have_ended() noexcept {
   return behind_.empty();
 }
 
-// One event behind all of its launches, recorded when there are no more.
+// Records one event after all of its launches, when there are no more.
 bool LaunchRecord::has_legacy_ended() noexcept {
   if (!uses_legacy_.load()) return true;
   if (!behind_legacy_) {

@@ -16,12 +16,13 @@ namespace gpuos::cu {
 /// Threads: any; the module's context is current where a member says so.
 class LaunchRecord {
  public:
-  /// Records an event behind each launch from now on. Without it the launches
-  /// in streams of callers are unknown, and the driver waits for them when it
-  /// unloads: an event costs a launch more than the rest of the record.
+  /// Records an event after each launch from now on. Otherwise launches in
+  /// streams of callers are unknown, and the driver waits for them when it
+  /// unloads. An event costs a launch more than the rest of the record.
   void follow() noexcept { is_followed_.store(true); }
 
-  /// Whether a launch in `stream` goes into a graph. Current.
+  /// Returns whether a launch in `stream` goes into a graph. The context is
+  /// current.
   static bool is_capturing(CUstream stream) noexcept;
   /// A launch in `stream` has succeeded. Current. A failure to record an event
   /// is not the launch's: its stream is then unknown.
@@ -29,8 +30,8 @@ class LaunchRecord {
 
   /// A graph may launch the module at any time.
   bool is_captured() const noexcept { return is_captured_.load(); }
-  /// Whether all that is known of has ended. Nothing is launched any more.
-  /// Current.
+  /// Returns whether all known launches have ended. No launch comes any more.
+  /// The context is current.
   bool have_ended() noexcept;
 
  private:

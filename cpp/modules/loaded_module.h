@@ -28,7 +28,8 @@ void read_global(const Context& context, const DeviceGlobal& from, void* to);
 void write_global(const Context& context, const DeviceGlobal& to,
                   const void* from);
 
-/// Throws: InvalidArgument, naming both sizes, if `global` has not `bytes`.
+/// Throws: InvalidArgument, naming both sizes, if the size of `global` is not
+/// `bytes`.
 void check_bytes(const DeviceGlobal& global, std::size_t bytes,
                  std::string_view name);
 

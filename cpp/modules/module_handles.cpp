@@ -53,7 +53,7 @@ void ModuleHandles::replace(const Make& make) {
     live.push_back(std::move(handle));
   }
   if (live.empty()) return;
-  // The old ones go behind the lock.
+  // The old handles are freed after the lock is released.
   const std::lock_guard lock(*mutex_);
   for (std::size_t i = 0; i < live.size(); ++i) live[i]->swap(kernels[i]);
 }

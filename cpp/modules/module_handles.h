@@ -10,8 +10,8 @@
 
 namespace gpuos::cu {
 
-/// The handles of a JitModule's kernels, which go over to another version at
-/// one moment.
+/// Holds the handles of a JitModule's kernels. They all change to another
+/// version at one moment.
 ///
 /// Threads: one at a time, beside any that launch by the handles.
 /// Lifetime: the handles may outlive it.

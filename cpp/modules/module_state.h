@@ -58,7 +58,7 @@ class JitModule::State {
   const int device_;
   std::mutex replacing_;  // one replace() at a time; before mutex_
   mutable std::mutex mutex_;
-  // Under mutex_, but for what is const of it; replace() alone exchanges it.
+  // Under mutex_, except its const parts. Only replace() exchanges it.
   cu::ModuleVersion now_;
   // Under mutex_. All that were ever got, also by handles that have gone:
   // module["k"].launch() gets a new one each time.

@@ -37,7 +37,8 @@ class ModuleVersion {
   /// Throws: InvalidArgument if the device does not take the image that was
   /// given, BackendUnavailable, CompileError, CudaError.
   const std::shared_ptr<LoadedModule>& load();
-  /// Throws: what load() does; InvalidArgument for a name that it has not.
+  /// Throws: what load() throws, InvalidArgument for a name that does not
+  /// exist.
   std::shared_ptr<const LoadedKernel> kernel(std::string_view name);
   DeviceGlobal global(std::string_view name);
 

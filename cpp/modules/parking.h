@@ -24,7 +24,7 @@ class Parkable {
   virtual void notify_dropped() noexcept = 0;
 };
 
-/// A module that nobody holds any more.
+/// A module without an owner.
 struct DroppedModule {
   int ordinal = 0;
   CUcontext context = nullptr;
@@ -34,8 +34,8 @@ struct DroppedModule {
   std::vector<std::shared_ptr<const void>> keeps{};
 };
 
-/// All runtimes of the process. Loading a module waits for whatever runs on
-/// the device, so it must not run beside workers that stay.
+/// Parks the workers of all runtimes of the process. Loading a module waits for
+/// all that runs on the device, so no worker may stay meanwhile.
 ///
 /// Threads: any.
 class Parking {

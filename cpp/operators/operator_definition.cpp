@@ -1,8 +1,8 @@
 #include "operators/operator_definition.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "base/config.h"
 #include "device/task_abi.h"
@@ -20,20 +20,10 @@ void check_dtype(const OperatorDefinition& definition, DType dtype) {
                                  kDTypeCount, ", got ", index));
 }
 
-/// Letters, digits and '_', no digit first.
-bool is_name(std::string_view text) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  return !text.empty() &&
-         std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::all_of(text.begin(), text.end(), is_word);
-}
-
 void check_input_names(const OperatorDefinition& definition) {
   const std::vector<std::string>& names = definition.input_names;
   for (auto name = names.begin(); name != names.end(); ++name) {
-    if (!is_name(*name))
+    if (!is_identifier(*name))
       throw InvalidArgument(
           concat(definition.name,
                  ": expected an input's name of letters, digits and '_', got '",
@@ -99,7 +89,7 @@ int inputs_of(const OperatorDefinition& definition) noexcept {
 }
 
 void check_name(std::string_view name) {
-  if (!is_name(name))
+  if (!is_identifier(name))
     throw InvalidArgument(
         concat("define: expected a name of letters, digits and '_', got '",
                name, "'"));

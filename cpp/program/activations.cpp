@@ -77,7 +77,7 @@ Value with_type_of_bounds(const Value& x, const Operand& low,
   };
   std::array nodes{node(x), node(literal_of(low, x)),
                    node(literal_of(high, x))};
-  // int8 and uint8 alone are of int16, beside a float16 they are of float16.
+  // int8 and uint8 alone give int16. Together with a float16 they give float16.
   std::ranges::stable_partition(
       nodes, [](const program::Node& n) { return is_floating(n.dtype); });
   const program::Typing type = program::type_of(Op::Maximum, nodes);

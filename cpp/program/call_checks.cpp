@@ -57,7 +57,7 @@ void check_writable(const TensorView& out, std::size_t i) {
   if (out.read_only) refuse_output(i);
 }
 
-/// Nobody says which of two outputs is written last.
+/// Refuses two outputs that share memory, because their order is undefined.
 void check_different(const Prepared& prepared, const CallViews& call,
                      std::uint32_t k, std::uint32_t i) {
   const TensorView& one = call.outputs[k];

@@ -51,8 +51,7 @@ struct ScalarSource {
   std::optional<gpuos::Scalar> literal{};
 };
 
-/// Values behind each other, of which a node is made that nobody computes: its
-/// parts are.
+/// Concatenated values. Their node itself is not computed, only its parts are.
 struct Join {
   std::uint32_t input = 0;  // as long as all parts
   std::uint32_t axis = 0;

@@ -218,7 +218,7 @@ class HostInterpreter {
 
   char* result_cell(u8 number) {
     if (number != kLast) return result_ = cell(number);
-    // Not the one that an operand may lie in.
+    // Avoids the cell that an operand may use.
     last_ = (last_ + 1) % kLasts;
     return result_ = last_cell();
   }

@@ -27,7 +27,7 @@ class HostSums {
     rows_ = rows;
   }
 
-  // ---- Of a row by itself.
+  // ---- Sums of one row.
 
   /// Takes `count` values, of which the first is column `at` of `columns`; `at`
   /// is a multiple of 16.
@@ -39,7 +39,7 @@ class HostSums {
   const char* join_slices(const Instruction& join, const u32* from,
                           std::size_t step_words, u64 slices);
 
-  // ---- Of rows side by side.
+  // ---- Sums of adjacent rows.
 
   /// Takes column `at` of all of them.
   void take_rows(const Instruction& step, const void* values, u64 at,

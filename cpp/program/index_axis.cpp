@@ -17,7 +17,8 @@ namespace {
       size, size == 1 ? " element" : " elements", ", got ", place));
 }
 
-/// Counted from the first element. What is left out is beyond both limits.
+/// Returns the bound counted from the first element. Omitted bounds are beyond
+/// both limits.
 std::int64_t bound_of(std::int64_t bound, std::int64_t size, std::int64_t least,
                       std::int64_t most) {
   return std::clamp(bound < 0 ? bound + size : bound, least, most);

@@ -160,7 +160,7 @@ class Indexing {
     return join.input == other || lengths(join.input) == lengths(other);
   }
 
-  /// Where a part of something else lies in this call.
+  /// Returns the range of a part of another joined value in this call.
   AxisIndex range_of(const AxisIndex& part) {
     const auto joined = static_cast<std::uint32_t>(part.stop);
     const auto at = std::ranges::find(graph_.joins, joined, &Join::input);

@@ -105,7 +105,7 @@ std::uint32_t index_parts(Graph& graph, const std::vector<std::uint32_t>& parts,
     return of_part(
         i, {.kind = AxisIndex::Kind::Place, .start = taken.first - begins[i]});
   }
-  // Each run of places that lie in one part.
+  // Visits each run of positions inside one part.
   std::vector<std::uint32_t> made;
   std::int64_t place = taken.first;
   for (std::int64_t left = taken.size; left > 0;) {

@@ -8,7 +8,7 @@
 
 namespace gpuos::program {
 
-/// A node of parts behind each other, of one dtype and rank.
+/// Adds a node that concatenates parts of one dtype and rank.
 std::uint32_t add_join(Graph& graph, std::vector<std::uint32_t> parts,
                        std::uint32_t axis);
 

@@ -77,7 +77,7 @@ void sort_inner(const Pass& pass, Layout& layout) {
 }
 
 void collapse(Layout& layout) {
-  // Rows of nothing are not walked along, and nobody divides by their sizes.
+  // Empty rows have no loop, so their sizes are never divisors.
   if (layout.columns == 0) layout.inner = 0;
   for (std::uint32_t d = layout.dims(); d-- > 0;)
     if (layout.sizes[d] == 1) remove_dim(layout, d);

@@ -15,10 +15,10 @@ struct LoopCut {
   std::vector<std::uint32_t> used;  // earlier steps that the next loop uses
 };
 
-/// Where the host cuts a loop of many operations. A processor looks some
-/// hundred instructions ahead. If operations that wait for each other fill
-/// that, it never sees the next elements, which it could compute meanwhile;
-/// so each loop has a few operations, and values lie in arrays in between.
+/// The places where the host cuts a loop of many operations. A processor looks
+/// some hundred instructions ahead. If dependent operations fill that window,
+/// it cannot start on the next elements. Each loop therefore has a few
+/// operations, with arrays for the values in between.
 struct LoopCuts {
   std::map<std::size_t, LoopCut> before;          // by place in the part
   std::map<std::uint32_t, std::size_t> array_of;  // by step

@@ -55,8 +55,8 @@ struct ReductionCodes {
 };
 ReductionCodes reduction_codes(Op op);
 
-/// Cells that a reduction of such values gathers in; an argmax keeps the place
-/// behind the value.
+/// Returns the number of cells of a reduction's partial result. An argmax keeps
+/// the place after the value.
 std::uint32_t gathered_cells(const Step& step);
 
 }  // namespace gpuos::program

@@ -4,9 +4,9 @@
 
 namespace gpuos::program {
 
-/// Whether two arrays have a byte in common: not whether the ranges that they
-/// lie in meet, because columns of a matrix lie between each other. True as
-/// well if that takes very long to find out.
+/// Returns whether two arrays share a byte. Their address ranges may overlap
+/// without this, because columns of a matrix are interleaved. Also returns true
+/// if the answer would take very long.
 bool share_memory(const TensorView& a, const TensorView& b);
 
 /// Whether two elements of an array have memory in common, as those of sliding

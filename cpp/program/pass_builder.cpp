@@ -316,8 +316,9 @@ void PassBuilder::arrange() {
       need(step.operands[0], value.ready - 1);
       needed_[value.ready - 1][id] = true;
     } else if (step.kind == Step::Kind::Store) {
-      // Last of all: an output may be the buffer of an input. Without
-      // reductions there is one loop and nothing behind it, even for a number.
+      // Stores come last, because an output may be the buffer of an input.
+      // Without reductions there is one loop and nothing after it, even for a
+      // number.
       if (value.is_inner)
         need(id, loops - 1);
       else if (!pass_.has_reduction)
@@ -343,9 +344,9 @@ std::uint32_t PassBuilder::node_of(std::uint32_t step) const {
 
 Pass PassBuilder::build(std::span<const Root> roots) {
   set_axes(roots);
-  // An output may be the buffer of an input. What has the same dimensions reads
-  // the same inputs, and so all of them before the first output is stored,
-  // unless inputs have their dimensions from others.
+  // An output may be the buffer of an input. Outputs of the same dimensions
+  // read the same inputs, all of them before the first output is stored. This
+  // fails only if inputs take their dimensions from others.
   if (graph_.has_alike_inputs())
     for (const Root& root : roots) evaluate(root.node, root_map_);
   for (const Root& root : roots) store(root);

@@ -71,7 +71,7 @@ class PassBuilder {
   std::vector<SetId> axes_;     // of the roots, but for what is always 1
   std::vector<bool> is_outer_;  // of axes_
   AxisMap root_map_{};
-  std::vector<SetId> reduced_;  // by the reduction that choose_outer() met
+  std::vector<SetId> reduced_;  // by the reduction in choose_outer()
   bool has_axes_ = false;       // choose_outer() met a reduction
   // Values that several others use are looked through once.
   std::vector<bool> is_chosen_;

@@ -19,7 +19,7 @@ namespace gpuos::program {
 /// Threads: one at a time.
 class PassCodes {
  public:
-  /// `free_later` frees memory behind the tasks that use it.
+  /// `free_later` frees memory after the tasks that use it.
   PassCodes(Backend& backend, std::function<void(void*)> free_later)
       : texts_(backend, backend.traits().shared_words, std::move(free_later)) {}
 
@@ -27,19 +27,19 @@ class PassCodes {
   /// structure was there before. `is_ordered`: as in source_of().
   PassCode* code_for(const Pass& pass, bool is_ordered);
 
-  /// Whether there are twice as many codes as the last time that somebody
-  /// called take_unused(), or so many more were compiled, of `compiled` until
-  /// now, that the operator table could become full.
+  /// Returns whether take_unused() should be called. There are twice as many
+  /// codes as at its last call, or `compiled` passes could soon fill the
+  /// operator table.
   bool are_many(std::uint64_t compiled) const noexcept {
     return codes_.size() >= forget_at_ || compiled >= forget_at_compiled_;
   }
-  /// Takes out those that are not in `used` and that nobody has asked for since
-  /// the last time, but none that waits for its compiler.
+  /// Removes codes that are not in `used` and were not requested since the last
+  /// call, except those that wait for their compiler.
   std::vector<std::unique_ptr<PassCode>> take_unused(
       const std::unordered_set<const PassCode*>& used, std::uint64_t compiled);
 
-  /// The first call of a pass reads its text where the host wrote it, because a
-  /// copy takes longer than that; whoever reads it again reads a copy.
+  /// Returns whether a pass should read its text from a copy. The first call
+  /// reads it where the host wrote it, because a copy takes longer than that.
   static bool wants_copy(const Text& text, bool is_read_again) noexcept {
     return text.shared_bytes != 0 && (is_read_again || text.is_used);
   }

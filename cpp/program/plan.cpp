@@ -158,7 +158,7 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-/// Puts numbers into a text that nobody reads, each as its bytes.
+/// Appends numbers to a binary key, each as its bytes.
 class Bytes {
  public:
   template <typename... Numbers>

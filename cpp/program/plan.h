@@ -76,9 +76,9 @@ struct ScalarWord {
   friend auto operator<=>(const ScalarWord&, const ScalarWord&) = default;
 };
 
-/// One loop nest: for each element of the outer axes, parts in turns: part 0
-/// once, part 1 for each element of the inner axes, part 2 once, and so on.
-/// What reductions in a loop gather is ready in the part behind it.
+/// One loop nest. For each element of the outer axes its parts alternate: part
+/// 0 once, part 1 for each element of the inner axes, part 2 once, and so on.
+/// The result of a reduction in a loop is ready in the next part.
 struct Pass {
   std::vector<SetId> outer;
   std::vector<SetId> inner;
@@ -86,9 +86,9 @@ struct Pass {
   std::vector<std::array<SetId, 2>> equal;
   std::vector<Access> accesses;
   std::vector<ScalarWord> scalars;
-  /// Numbers of the program that a task has no room for, so that they are in
-  /// the pass' text and code: the bits of a task's scalars, behind which they
-  /// are numbered.
+  /// Numbers of the program that do not fit in a task, so they are in the pass'
+  /// text and code. They are the bits of scalars, numbered after the task's
+  /// scalars.
   std::vector<std::uint64_t> constants;
   std::vector<Step> steps;
   /// The steps of each part; a step of a loop may be in several loops.

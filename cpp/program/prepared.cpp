@@ -71,8 +71,9 @@ bool is_usual_size(std::int64_t elems) noexcept {
   return elems > 1 && static_cast<std::uint64_t>(elems) <= kMaxPieceElems;
 }
 
-/// Whether `key` begins with the words of these views but for their shapes,
-/// which are that of `first` and without gaps; writes these, steps over them.
+/// Returns whether `key` begins with the words of these views, except for their
+/// shapes. All views must be flat with the shape of `first`. Writes the shapes
+/// and advances `key`.
 bool take_shapes(std::span<const TensorView> views, const TensorView& first,
                  std::int64_t*& key) noexcept {
   for (const TensorView& view : views) {

@@ -19,21 +19,20 @@
 
 namespace gpuos::program {
 
-/// The programs that one runtime has been given, and what was prepared for the
-/// calls of each.
+/// The programs of one runtime, and prepared data for the calls of each.
 ///
-/// There are two locks. lock() is held while a task is written for a call that
-/// is ready, and for nothing that may wait. Whoever must prepare something,
-/// copy a text or take memory, which may call the driver, holds changing() for
-/// all of it, and takes what it works on out of the table meanwhile (Taken):
-/// another thread with the same call waits for changing(), asleep, and no other
-/// does.
+/// There are two locks. lock() is held while a task is written for a prepared
+/// call, and never during a wait. A thread that must prepare a call, copy a
+/// text or allocate memory may call the driver. It holds changing() for all of
+/// it, and removes its entry from the table meanwhile (Taken). Another thread
+/// with the same call sleeps until changing() is free, and no other thread
+/// waits.
 ///
 /// Threads: any.
 class PreparedCalls {
  public:
-  /// `free_later` frees memory behind the tasks that use it, `unload` takes
-  /// back code that was compiled; `compiled` passes were until now.
+  /// `free_later` frees memory after the tasks that use it. `unload` returns
+  /// compiled code. `compiled` is the number of passes compiled so far.
   PreparedCalls(Backend& backend, std::function<void(void*)> free_later,
                 std::function<void(const Tier&)> unload,
                 std::function<std::uint64_t()> compiled);
@@ -75,8 +74,8 @@ class PreparedCalls {
   /// The codes of all passes of a program.
   std::vector<PassCode*> codes_of(const std::shared_ptr<const Plan>& plan);
 
-  /// From now on a GPU puts the columns of rows together in one order; programs
-  /// are prepared anew.
+  /// Makes a GPU combine the columns of rows in one order from now on. Programs
+  /// are prepared again.
   void make_deterministic();
 
   /// Programs that were called or compiled and still exist.

@@ -113,7 +113,7 @@ struct ProgramTable::ProgramCall {
   program::Load load = program::Load::Busy;
   std::vector<std::uint64_t> temporaries;       // addresses
   std::vector<program::Scratch::Lease> leases;  // until all is submitted
-  std::vector<std::shared_ptr<void>> memory;    // freed behind the tasks
+  std::vector<std::shared_ptr<void>> memory;    // freed after the tasks
   std::vector<Task> tasks;
 };
 

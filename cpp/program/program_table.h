@@ -26,7 +26,7 @@ namespace gpuos {
 /// Threads: any.
 class ProgramTable {
  public:
-  /// Frees memory behind the tasks that were submitted until then.
+  /// Frees memory after the tasks that were submitted until then.
   using FreeLater = std::function<void(void*)>;
 
   ProgramTable(Backend& backend, Submitter& submitter, program::Tiers& tiers,
@@ -36,7 +36,7 @@ class ProgramTable {
 
   using Allocate = std::function<Buffer(std::size_t)>;
 
-  /// `allocate` gives memory that is freed behind the tasks that use it.
+  /// `allocate` returns memory that is freed after the tasks that use it.
   Ticket submit(const std::shared_ptr<const program::Plan>& plan,
                 const program::CallViews& views,
                 const std::span<const Scalar>& scalars, const Stream& stream,
@@ -66,8 +66,8 @@ class ProgramTable {
   bool compile(const std::shared_ptr<const program::Plan>& plan,
                Deadline deadline);
 
-  /// From now on a GPU puts the columns of rows together in one order; programs
-  /// are prepared anew.
+  /// Makes a GPU combine the columns of rows in one order from now on. Programs
+  /// are prepared again.
   void make_deterministic() { prepared_.make_deterministic(); }
 
   std::uint64_t calls() const noexcept {
@@ -111,7 +111,7 @@ class ProgramTable {
                 const program::TaskModel& model, ProgramCall& program_call);
   void take_memory(const program::Prepared& prepared,
                    ProgramCall& program_call);
-  /// The address of memory behind counters that are 0.
+  /// Returns the address of memory after counters that are 0.
   std::uint64_t take_block(std::size_t counters, std::size_t bytes,
                            ProgramCall& program_call);
   void add_gathered(const program::TaskModel& model, ProgramCall& program_call,

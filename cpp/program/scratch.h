@@ -12,9 +12,9 @@
 
 namespace gpuos::program {
 
-/// Memory that tasks of programs leave for each other, in blocks that calls
-/// use by turns. A task that uses a block must name it as written: then the
-/// order of tasks keeps its users apart, and nobody waits on the host.
+/// Temporary memory of program tasks, in blocks that calls use in rotation. A
+/// task must declare its block as written. The order of tasks then separates
+/// the users, and the host does not wait.
 ///
 /// Threads: one at a time, but a Lease may end in any.
 class Scratch {
@@ -46,7 +46,7 @@ class Scratch {
     }
 
     bool is_empty() const noexcept { return block_ == nullptr; }
-    /// Behind the counters, at the beginning of a cache line.
+    /// Returns the address after the counters, at the start of a cache line.
     std::uint64_t address() const noexcept {
       return reinterpret_cast<std::uint64_t>(block_->memory) + kCounterBytes;
     }
@@ -60,9 +60,10 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// A block of at least `bytes` behind the counters; an empty lease if that
-  /// is too much or all are taken. `is_idle`: no task is pending, so the block
-  /// of the call before will do, which is there already.
+  /// Returns a block with at least `bytes` after the counters, or an empty
+  /// lease if that is too much or all are taken. `is_idle`: no task is pending,
+  /// so the block of the previous call is reused, which is already in the
+  /// cache.
   Lease take(std::size_t bytes, bool is_idle);
   /// Returns memory for a graph, whose tasks may run again at any time. It has
   /// any size and is not shared until the end.

@@ -61,7 +61,7 @@ class SourceWriter {
     text_ += concat(parts..., "\n");
   }
 
-  // ---- What the pass is made of.
+  // ---- The parts of the pass.
 
   void write_head() {
     NeededHeaders needs;

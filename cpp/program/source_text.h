@@ -13,7 +13,7 @@ struct SourceValue {
   Type type{};
 };
 
-/// In C++: what is computed in, and what lies in memory.
+/// Return the C++ names of the type of computation and of the stored type.
 const char* type_name(Type type);
 const char* stored_name(DType dtype);
 /// The type of a step's value.

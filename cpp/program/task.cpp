@@ -242,7 +242,7 @@ void fill_table(const Layout& layout, Table& table) {
           static_cast<std::uint64_t>(layout.strides[a][d]);
 }
 
-/// Returns a scalar of the program. Those of a call stay 0.
+/// Returns a scalar of the program. Scalars of a call stay 0.
 std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
   if (word.is_extent)
     return std::bit_cast<std::uint64_t>(

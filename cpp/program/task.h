@@ -56,8 +56,8 @@ struct Gathered {
 Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
                      const Workers& workers);
 
-/// A task but for where its text, its buffers and what it gathers lie, and for
-/// the scalars that a call gives.
+/// A task without the addresses of its text, buffers and partial results, and
+/// without the scalars of a call.
 struct TaskModel {
   TaskModel() {}  // leaves the arguments unwritten
 
@@ -100,8 +100,8 @@ struct TaskParts {
   std::uint32_t lanes;  // of a worker that work
 };
 
-/// Completes `task` but for `gathered`. Throws: InvalidArgument for a number of
-/// the program that its dtype cannot hold.
+/// Completes `task` except for `gathered`. Throws: InvalidArgument for a number
+/// of the program that its dtype cannot hold.
 void write_arguments(const TaskParts& parts, const FarTable& far_table,
                      TaskModel& task);
 

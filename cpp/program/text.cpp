@@ -117,7 +117,8 @@ class Writer {
     return cells_of(step.dtype) == 4 || cells_of(step.from) == 4;
   }
 
-  /// A loop makes its values anew, whatever other loops do with them.
+  /// Returns the last use of a value. Each loop computes its values again,
+  /// independent of other loops.
   Moment last_use(std::uint32_t id) const {
     return is_row(id) ? last_[id] : Moment{now_.part, last_in_part_[id]};
   }
@@ -253,7 +254,7 @@ class Writer {
       const std::uint32_t id = step.operands[i];
       const bool is_last = id == acc_ && i < 2 && !has_pairs(step);
       const Step& made = pass_.steps[id];
-      // An argmax' result lies behind the value that it found there.
+      // An argmax stores its place after the value.
       const bool is_place = made.op == Op::Argmax || made.op == Op::Argmin;
       const std::uint32_t behind = is_place ? cells_of(made.from) : 0;
       cells.push_back(static_cast<std::uint8_t>(is_last ? std::uint32_t{kLast}

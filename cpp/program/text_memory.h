@@ -16,7 +16,7 @@ struct Text {
   std::uint64_t address = 0;
   std::size_t shared_bytes = 0;  // of one in shared memory; 0: in the backend's
   bool is_used = false;          // by a call
-  std::shared_ptr<void> chunk{};  // that it lies in, unless that is shared
+  std::shared_ptr<void> chunk{};  // that contains it, unless that is shared
 };
 
 /// Texts of programs, at the beginning of cache lines. A chunk of them is freed
@@ -29,8 +29,8 @@ struct Text {
 /// Threads: one at a time.
 class TextMemory {
  public:
-  /// `shared`: what Traits::shared_words says. `free_later` frees memory
-  /// behind the tasks that read it.
+  /// `shared` is Traits::shared_words. `free_later` frees memory after the
+  /// tasks that read it.
   TextMemory(Backend& backend, std::span<std::uint64_t> shared,
              std::function<void(void*)> free_later)
       : backend_(backend),

@@ -30,14 +30,14 @@ struct Tier {
   std::string error{};                  // Failed; written before `state`
 };
 
-/// When a pass has earned a compilation.
+/// The policy that decides when a pass is compiled.
 struct PromotionPolicy {
   std::uint64_t calls = 0;  // 0: never
   std::uint64_t work = 0;   // sooner, from the second call on
 };
 
-/// Moves passes from the interpreter to compiled code, one at a time and
-/// behind the callers' backs.
+/// Moves passes from the interpreter to compiled code, one at a time and in the
+/// background.
 ///
 /// Threads: any.
 class Tiers {
@@ -47,9 +47,9 @@ class Tiers {
 
   Tiers(OperatorRegistry& registry, const PromotionPolicy& policy, Post post);
 
-  /// A call of `plan` that was submitted; counts as long as `tier` may be
-  /// promoted. Takes no wait but for a mutex, and that only when the pass is
-  /// promoted. If the plan is gone when its turn comes, nothing is compiled.
+  /// Counts a submitted call of `plan`, as long as `tier` may be promoted.
+  /// Waits at most for a mutex, and only when the pass is promoted. If the plan
+  /// is gone at its turn, it is not compiled.
   void count_call(const std::shared_ptr<const Plan>& plan,
                   const std::shared_ptr<Tier>& tier, std::uint64_t elements);
   /// Compile soon, whatever the policy says; wait() follows.
@@ -60,7 +60,7 @@ class Tiers {
   }
   /// False if that takes longer. Throws: CompileError if it failed.
   bool wait(const Tier& tier, std::chrono::steady_clock::time_point deadline);
-  /// Unloads code that nobody will call any more.
+  /// Unloads code that will not be called any more.
   void unload(const Tier& tier) { registry_.retire(*tier.record); }
   /// Drops the programs that wait to be compiled.
   void close();

@@ -34,8 +34,8 @@ struct Route {
 
   std::uint32_t ring = 0;
   void* stream = nullptr;
-  // Where a flush began that these tasks may join and whose descriptors nobody
-  // has read.
+  // The begin of a flush that these tasks may join and whose descriptors no
+  // worker has read.
   std::uint64_t flush = kNone;
 
   bool collects(const BatchRef& batch) const noexcept {
@@ -76,10 +76,11 @@ struct Traits {
   ChainBlocks* chain_blocks = nullptr;
   program::Workers workers;          // who shares a program's task
   std::uint64_t min_tile_elems = 0;  // a task of at most so many is one tile
-  /// Whether tiles take turns element by element, as the lanes of many workers
-  /// do, or lie one behind the other.
+  /// Whether tiles are interleaved element by element, like the lanes of many
+  /// workers, or are consecutive ranges.
   bool interleaves_tiles = false;
-  /// Whether the compiler of whole operators can be soon rather than good.
+  /// Whether the compiler of whole operators can compile faster with less
+  /// optimization.
   bool builds_drafts = false;
   /// Whether whole operators may be device code that is compiled already.
   bool links_objects = false;
@@ -208,11 +209,14 @@ class Backend {
   virtual void fill_stats(Stats& stats) const = 0;
   /// From now on the watchdog gives a task no more than `limit`.
   virtual void limit_tasks(std::chrono::milliseconds limit) noexcept = 0;
+  /// Runs no task any more that has not begun, and makes the backend dead.
+  /// False: it cannot, so what is queued runs.
+  virtual bool drop_pending() { return false; }
   /// Stop taking tasks and stop the workers. Everything pending was waited
   /// for, or the backend is dead. Throws what has not been reported.
   virtual void stop() = 0;
-  /// Whether stop() left a thread behind that still uses this object and the
-  /// submit lock: then neither may ever be destroyed.
+  /// Returns whether stop() abandoned a thread that still uses this object and
+  /// the submit lock. Then neither may ever be destroyed.
   virtual bool is_left_running() const noexcept { return false; }
 
  protected:

@@ -20,38 +20,39 @@ inline abi::Payload make_chain(abi::Member* block) noexcept {
 /// The most blocks of one chain.
 inline constexpr std::uint32_t kMostChainBlocks = 16;
 
-/// Blocks that so many records lie in.
+/// Returns the number of blocks that hold `records` records.
 inline std::uint32_t chain_blocks(std::uint32_t records) noexcept {
   return records <= abi::kChainRecords
              ? 1
              : (records + abi::kChainRecords - 1) / abi::kChainRecords;
 }
 
-/// Where a member of `length` records begins behind so many: in the next piece
-/// if it does not fit the one of the last of them.
+/// Returns the first record of a new member of `length` records, after
+/// `records` records. It is in the next piece if the current piece does not
+/// have enough space.
 inline std::uint32_t member_place(std::uint32_t records,
                                   std::uint32_t length) noexcept {
   const std::uint32_t next = abi::next_piece(records);
   return records + length <= next ? records : next;
 }
 
-/// Whether a member with so many arguments fits behind so many records, in the
-/// block of the last of them.
+/// Returns whether a member with `args` arguments fits after `records` records,
+/// in their last block.
 inline bool has_room(std::uint32_t records, std::uint32_t args) noexcept {
   const std::uint32_t length = abi::chain_records(args);
   return member_place(records, length) + length <=
          chain_blocks(records) * abi::kChainRecords;
 }
 
-/// Says that what is left of a piece has no members.
+/// Marks the remainder of a piece as empty.
 inline void mark_gap(abi::Member& member) noexcept {
   member.op = abi::kGap;
   member.arg_count = 0;
 }
 
-/// Writes a member to `block` behind `records`; returns the record behind it.
-/// There must be room. `args`: 64 bits each; the first kInlineArgs can be read
-/// even if there are fewer.
+/// Writes a member to `block` after `records`. Returns the record after it. The
+/// block must have space. `args`: 64 bits each; the first kInlineArgs can be
+/// read even if there are fewer.
 inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
                                   u32 slot, u32 count, const void* args,
                                   std::uint32_t arg_count) noexcept {
@@ -64,7 +65,7 @@ inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
   member.op = static_cast<u16>(slot);
   member.arg_count = static_cast<u16>(arg_count);
   member.count = count;
-  // Behind its head, and on into the records that follow.
+  // Writes after the member's head, and on into the records that follow.
   char* to = reinterpret_cast<char*>(&member) + offsetof(abi::Member, args);
   // Copies as many as most tasks have, without a call.
   constexpr std::size_t kFew = abi::kInlineArgs * sizeof(u64);
@@ -82,8 +83,8 @@ inline void add_member(abi::Payload& chain, u32 slot, u32 count,
   chain.count = write_member(block, chain.count, slot, count, args, arg_count);
 }
 
-/// Leaves out what a block has behind so many records; returns where the next
-/// block begins.
+/// Skips the remainder of a block after `record` records. Returns the first
+/// record of the next block.
 inline std::uint32_t write_gap(abi::Member* block,
                                std::uint32_t record) noexcept {
   const std::uint32_t used = record % abi::kChainRecords;

@@ -219,8 +219,8 @@ Chains::Followed Chains::follow_in_flush(
   const bool is_new = !abi::is_chain(payload.flags);
   const u16 traced = payload.flags & abi::kTraced;
   if (!is_new) {
-    // Whole operators may take long: a task that need not come after the newest
-    // of them runs beside it.
+    // Whole operators may take long. A task that does not depend on the newest
+    // one runs in parallel with the chain.
     if (traced != 0) {
       const auto* footprint = footprints_.known(*flush, position);
       if (footprint == nullptr || !footprint->meets_newest(call.access_view()))

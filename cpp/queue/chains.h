@@ -29,9 +29,9 @@ class Chains {
         orderer_(orderer),
         counts_(counts) {}
 
-  /// Whether the task may be a member of a chain, or become one's first. A
-  /// whole operator may take long, so workers that stay run it by itself: they
-  /// leave, for a load, only behind a whole chain.
+  /// Returns whether the task may become a member of a chain, or the first one.
+  /// Resident workers run a whole operator alone, because it may take long and
+  /// they park only after a whole chain.
   static bool may_follow(const Call& call, const Submission& submission) {
     if (!submission.is_single) return false;
     if (call.op->is_traced.load(std::memory_order_relaxed))
@@ -40,7 +40,7 @@ class Chains {
     return submission.route.ring != kChainRing || call.count <= kMostElems;
   }
   /// Puts a task that meets others into a chain with them, if it can be a
-  /// member: it stands at `place` then.
+  /// member. Its position is then `place`.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
                   Submission& submission, Place& place, BatchRef& blocker);
   /// Adds a task that accesses only memory of one chain's members. Returns
@@ -49,12 +49,12 @@ class Chains {
   bool follow_footprint(const Call& call, const Route& route, Ticket& ticket);
 
  private:
-  /// Elements of a member of an open chain. Workers leave, for a load, only
-  /// behind a whole chain; larger tasks gain little by it.
+  /// Maximum number of elements of a member of an open chain. Workers park only
+  /// after a whole chain, and larger tasks gain little by it.
   static constexpr std::uint64_t kMostElems = 8192;
-  /// Records of a chain with whole operators. Its tickets end together, and
-  /// nobody knows how long such a task takes: a chain is longer than few only
-  /// while the device is done with the one before when this one is full.
+  /// Initial maximum of records of a chain with whole operators. All tickets of
+  /// a chain complete together, so long-running operators need short chains.
+  /// The limit doubles when a chain is full while the device is idle.
   static constexpr std::uint32_t kFewTraced = 16;
   static constexpr std::uint32_t kMostTraced = abi::kChainRecords;
 
@@ -63,8 +63,8 @@ class Chains {
   std::uint32_t add_to_open(const Call& call, std::uint64_t position);
   std::uint32_t add_to_flush(const Call& call, const Route& route,
                              const ChainFootprints::Footprint& footprint);
-  /// The record behind `records` of a flush's chain that a member with so many
-  /// arguments takes; 0: the chain is full.
+  /// Returns the record after `records` of a flush's chain for a member with
+  /// `args` arguments. Returns 0 if the chain is full.
   std::uint32_t find_room(const Route& route, const BatchRef& flush,
                           abi::Member* block, std::uint32_t records,
                           std::uint32_t args);

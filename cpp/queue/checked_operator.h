@@ -18,9 +18,9 @@ struct CheckedOperator {
   std::vector<Parameter> params;
 };
 
-/// Words that a task of a checked operator is given in all; see device/fault.h.
-/// Of one that takes any number of inputs always the same, so that its code
-/// knows where they end.
+/// Returns the number of words of a checked operator's task; see
+/// device/fault.h. For an operator with any number of inputs it is constant, so
+/// that the device code knows the end.
 constexpr std::size_t checked_words(int inputs, std::size_t params,
                                     bool elementwise) noexcept {
   if (inputs < 0) return abi::kMaxArgs;

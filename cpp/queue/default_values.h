@@ -14,15 +14,15 @@ inline bool has_defaults(std::span<const Parameter> params) noexcept {
   return !params.empty() && params.back().default_value.has_value();
 }
 
-/// Whether all parameters behind the first `given` have default values.
+/// Returns whether all parameters after the first `given` have default values.
 inline bool may_be_fewer(std::span<const Parameter> params,
                          std::size_t given) noexcept {
   return given <= params.size() &&
          (given == params.size() || params[given].default_value.has_value());
 }
 
-/// `given`, and the default values of the parameters behind them. Nothing if
-/// there are too many, or one that has none is missing.
+/// Returns `given` and the default values of the parameters after them. Returns
+/// nothing if there are too many, or a missing one has no default value.
 inline std::optional<std::vector<Scalar>> with_defaults(
     std::span<const Parameter> params, std::span<const Scalar> given) {
   if (!may_be_fewer(params, given.size())) return {};

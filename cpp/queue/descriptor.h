@@ -15,7 +15,7 @@ namespace gpuos {
 // How the host writes and reads descriptors. A worker of a device does it with
 // several lanes: load_chunk() of memory.h, store_chunk() of work.h.
 
-/// An abi::Payload as it lies in memory.
+/// An abi::Payload in its memory layout.
 struct PayloadWords {
   u64 head;  // op, flags, count
   u64 args[abi::kInlineArgs];
@@ -101,8 +101,8 @@ inline void write_descriptor(abi::Descriptor& descriptor,
         _mm_unpacklo_epi64(word(payload.head), _mm_unpacklo_epi32(a0, tags)));
   store(1, _mm_unpacklo_epi64(middle, high1));
   store(2, _mm_unpacklo_epi64(a2, _mm_unpacklo_epi32(a3, tags)));
-  // Stores stay in order on x86; this keeps the compiler from moving those to
-  // the argument block behind the last tag.
+  // Stores stay in order on x86. This prevents the compiler from moving the
+  // stores of the argument block after the last tag.
   std::atomic_signal_fence(std::memory_order_release);
   store(3, _mm_unpacklo_epi64(high3, wait));
 #else

@@ -68,7 +68,7 @@ void FaultTable::attach(Call& call, const Route& route, std::uint64_t begin,
   const OperatorPtr checked = op.checked.load();
   const std::size_t words =
       checked_words(op.inputs, op.params.size(), op.elementwise);
-  // Words that nobody reads must not be copied from nowhere.
+  // Unused words must still have defined values, because they are copied.
   std::fill(call.args.begin() + call.arg_count, call.args.begin() + words, 0);
   if (!op.elementwise) write_extents(call, words, is_many);
   call.arg_count = static_cast<std::uint32_t>(words);

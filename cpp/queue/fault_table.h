@@ -30,15 +30,15 @@ class FaultTable {
   /// that others spin at, so it may not allocate.
   void make_room();
 
-  /// Puts behind the arguments of `call` what a checked task is given. `begin`
-  /// and `end`: those of the submission's ticket.
+  /// Adds the words of a checked task after the arguments of `call`. `begin`
+  /// and `end` are those of the submission's ticket.
   void attach(Call& call, const Route& route, std::uint64_t begin,
               std::uint64_t end, bool is_many);
 
   /// Throws: TaskError if the tasks of `ticket`, which are done, failed.
   void check(const Ticket& ticket);
-  /// Throws: TaskError for the first failure that nobody was told of; tells
-  /// how many more there are and counts them as told.
+  /// Throws TaskError for the first unreported failure, with the number of the
+  /// others, and marks all as reported.
   void check_untold();
 
  private:

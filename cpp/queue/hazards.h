@@ -65,8 +65,9 @@ class HazardTable {
   void find(std::span<const Access> accesses,
             std::span<const Ring* const> rings, Conflicts& found) const;
 
-  /// Whether `accesses` meet nobody. False may be wrong: what is done counts
-  /// until prune(), and so does what is only near; find() knows.
+  /// Returns whether `accesses` are known to meet no pending access. False may
+  /// be wrong, because finished accesses count until prune(), and so do
+  /// accesses that are only near. find() is exact.
   bool is_free(std::span<const Access> accesses) const noexcept {
     for (const Access& access : accesses) {
       if (may_conflict(access)) return false;
@@ -109,8 +110,8 @@ class HazardTable {
     friend bool operator==(const Submitted&, const Submitted&) = default;
   };
 
-  // Pages that pending accesses touch, found by hash: a task whose pages are
-  // all free meets nobody, and the table is not searched.
+  // Pages that pending accesses touch, found by hash. If all pages of a task
+  // are free, it meets no pending task and the table is not searched.
   static constexpr std::size_t kPageBits = 14;
   static constexpr std::uint32_t kPageBytes = 1 << kPageBits;
   static_assert(kPageBytes < 1 << 16, "Touched counts in 16 bits");
@@ -161,8 +162,8 @@ class HazardTable {
     return ((access.high - 1) >> kPageBits) - (access.low >> kPageBits) >=
            kPagesNoted;
   }
-  // Pages that follow each other lie in buckets that do. The factor keeps
-  // arrays apart whose distance is a multiple of all buckets' pages.
+  // Adjacent pages have adjacent buckets. The factor separates arrays whose
+  // distance is a multiple of all buckets' pages.
   static std::size_t bucket_of(std::uint64_t page) noexcept {
     constexpr std::uint64_t kShift = 10125;  // of all: the golden ratio
     return (page + kShift * (page >> kBucketBits)) & (kBuckets - 1);
@@ -199,13 +200,13 @@ class HazardTable {
   std::uint32_t newest() const noexcept {
     return static_cast<std::uint32_t>(last_ - 1);
   }
-  /// The number, of an entry in the table, that was cut to 32 bits.
+  /// Returns the full number of a table entry from its low 32 bits.
   std::uint64_t whole(std::uint32_t number) const noexcept {
     return last_ - (static_cast<std::uint32_t>(last_) - number);
   }
-  /// Whether the entry of this number, cut to 32 bits, is in the table. One
-  /// that left long ago is not, but for one in a million of those of 2^32
-  /// entries ago: whole() is in the table then, too.
+  /// Returns whether the entry with these low 32 bits is in the table. For
+  /// entries that left the table it is wrong only for one in a million of those
+  /// of 2^32 entries ago. Then the table has the entry of whole().
   bool is_pending(std::uint32_t number) const noexcept {
     return number - static_cast<std::uint32_t>(first_) <
            static_cast<std::uint32_t>(last_ - first_);
@@ -221,8 +222,8 @@ class HazardTable {
                  is_pending(touched.newest);
         });
   }
-  /// Where those are that `access` may meet: a search among others would be
-  /// most of what a submission costs.
+  /// Returns the entries that `access` may meet. Without this limit the search
+  /// would be most of the cost of a submission.
   Range near(const Access& access) const noexcept {
     return near(access, access.writes);
   }
@@ -233,7 +234,7 @@ class HazardTable {
     if (is_pending(touched.newest)) {
       touched.low = std::min(touched.low, low);
       touched.high = std::max(touched.high, high);
-      // So that it is never 2^32 entries back.
+      // Keeps the distance below 2^32 entries.
       if (!is_pending(touched.oldest))
         touched.oldest = static_cast<std::uint32_t>(first_);
       touched.newest = newest();
@@ -241,7 +242,7 @@ class HazardTable {
       touched = {newest(), newest(), low, high};
     }
   }
-  /// Where what is known of its range is, or of the oldest of its hash.
+  /// Returns the slot of its range, or the oldest slot of its hash.
   std::size_t same_of(const Access& access) const noexcept {
     // The golden ratio gathers arrays of some distances in a few places. This
     // one of Steele and Vigna ("Computationally easy, spectrally good
@@ -259,10 +260,10 @@ class HazardTable {
     return oldest;
   }
   void add_pages(const Access& access, bool is_mixed) noexcept;
-  /// Whether a pending access meets this one, whoever writes.
+  /// Returns whether a pending access overlaps this one and either writes.
   bool meets_any(const Access& access) const noexcept;
-  /// Whether no pending access of another range can meet one of this range, of
-  /// which there is a pending one.
+  /// Returns whether no pending access of another range can meet an access of
+  /// this range, of which one is pending.
   bool is_same(const Access& access) const noexcept {
     return !is_large(access) && !is_pending(large_) &&
            !any_page(access,

@@ -24,9 +24,10 @@ class NewestBatch {
     batch_.store(batch, kRelaxed);
   }
 
-  /// Idle: what was submitted last is done. Backlog: many tasks have collected
-  /// behind a flush that is not done; few may wait for it because they need it,
-  /// and then want to be done soon. May be wrong a moment later.
+  /// Returns Idle if the newest submission is done. Returns Backlog if many
+  /// tasks have collected after a flush that is not done. A small number may
+  /// wait for it because they depend on it and need a short latency. The result
+  /// may be outdated a moment later.
   program::Load load(std::span<Ring* const> rings) const noexcept {
     const std::uint32_t index = ring_.load(kRelaxed);
     const Ring& ring = *rings[index];

@@ -21,8 +21,8 @@ class OpenChains {
   using Clock = std::chrono::steady_clock;
   using Notice = std::function<void()>;
 
-  /// `opened`: a chain is open, and somebody must look after its age.
-  /// `closed`: descriptors were written.
+  /// `opened`: a chain was opened, and its age must be watched. `closed`:
+  /// descriptors were written.
   OpenChains(Ring& ring, Notice opened, Notice closed)
       : ring_(ring), opened_(std::move(opened)), closed_(std::move(closed)) {}
 

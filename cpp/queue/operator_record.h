@@ -42,7 +42,7 @@ struct OperatorRecord {
   const void* owner = nullptr;  // the registry that it belongs to
   // Fixed from definition on: replace() must keep them.
   int inputs = 0;                        // -1: any number
-  std::vector<std::string> input_names;  // none: nobody named them
+  std::vector<std::string> input_names;  // empty: they have no names
   std::vector<Parameter> params;
   bool elementwise = true;
   bool is_builtin = false;  // it began so
@@ -111,7 +111,7 @@ struct OperatorRecord {
   }
 };
 
-/// Thrown on the way of an operator's call, which must be made anew: it has
+/// Thrown during an operator's call, which must be repeated. The operator has
 /// become an expression, or takes other parameters.
 struct HasChanged : InvalidArgument {
   using InvalidArgument::InvalidArgument;

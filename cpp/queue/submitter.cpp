@@ -44,8 +44,8 @@ bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   if (may_be_member && chains_.follow_footprint(call, submission.route, ticket))
     return true;
   const auto* conflicts = orderer_.find(call.access_view());
-  // A task that may become a member of a chain calls nobody; one that turns out
-  // not to be one may.
+  // A possible member of a chain wakes no thread. A task that turns out not to
+  // be one may wake one.
   const bool follows = conflicts != nullptr && conflicts->count == 1 &&
                        may_be_member &&
                        submission.route.collects(conflicts->batches[0]);

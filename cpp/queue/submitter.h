@@ -138,8 +138,9 @@ class Submitter {
                    const Place& place, std::uint64_t tasks);
   void write(Call& call, const Cut& cut, const Place& place,
              const Submission& submission, Ticket& ticket);
-  /// Before its descriptors are written: has the watchdog look after a whole
-  /// operator, and puts what it needs behind the arguments of a checked one.
+  /// Prepares a call before its descriptors are written. Registers a whole
+  /// operator with the watchdog, and adds the words of a checked one after its
+  /// arguments.
   void watch(Call& call, const Submission& submission, const Place& place,
              std::uint32_t tasks) {
     if (!call.op->is_traced.load(std::memory_order_relaxed)) return;

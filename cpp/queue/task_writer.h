@@ -76,8 +76,8 @@ inline void write_whole(Ring& ring, const Place& place,
 /// again, and five hundred take 200 us.
 inline constexpr std::uint32_t kBlockTiles = 4;
 
-/// Writes the first `count` descriptors of `tiles` tiles that have `payload` in
-/// common. If their arguments lie in a block, that of `position` has them.
+/// Writes the first `count` descriptors of `tiles` tiles with a common
+/// `payload`. If their arguments are in a block, it is the one of `position`.
 inline void write_alike(Ring& ring, const Place& place, std::uint64_t position,
                         std::optional<std::uint64_t> after,
                         abi::Payload& payload, std::uint32_t tiles,

@@ -55,8 +55,8 @@ inline bool is_number(const Request& request, std::size_t place) noexcept {
   return (request.numbers >> place & 1) != 0;
 }
 
-/// Fetches a request that is looked at some turns after `next`: another
-/// processor wrote it, as a rule.
+/// Prefetches a request that is read some iterations after `next`. Usually
+/// another processor wrote it.
 inline void prefetch_later(std::span<const Request> requests,
                            std::size_t next) noexcept {
   constexpr std::size_t kAhead = 16;

@@ -200,7 +200,7 @@ void Fragment::output(std::uint16_t value, const TensorView& array,
 }
 
 std::span<const std::uint64_t> Fragment::structure() {
-  // Behind the steps, so that the counts at the end tell both apart.
+  // Follows the steps, so the counts at the end distinguish both.
   for (const TensorView& view : inputs_)
     words_.push_back(static_cast<std::uint64_t>(view.dtype) << 8 | view.dims);
   for (const std::uint16_t value : output_values_) words_.push_back(value);

@@ -270,7 +270,7 @@ void GroupRunner::add_step(const Frame& frame, std::size_t first,
       fragment_.add(request, std::span(wires.data(), request.operands));
 }
 
-// Values of the fragment that nobody takes after this place.
+// Returns the number of values of the fragment whose last use is at this place.
 std::size_t GroupRunner::count_ended(std::size_t first,
                                      std::size_t place) const {
   const auto& sources = groups_->member(uses_[place].request).sources;

@@ -42,31 +42,33 @@ struct Group {
   bool is_needed_later = false;      // a later group depends on it
 };
 
-/// Divides requests into groups that may run one after the other.
+/// Divides requests into groups that may run one after another.
 ///
-/// Why the results are those of the requests one by one. Two requests conflict
-/// if they touch the same owner and one of them writes. It is enough that
-/// (1) of two that conflict and are in different groups the first is in the
-///     earlier group, and
-/// (2) in one group each operand that a member wrote before is exactly what it
-///     wrote, and its value is taken from there; whatever a member overwrites
-///     is exactly what other members touch of that owner.
-/// A request joins a group only if these hold for the requests before it: no
-/// owner that it reads was written by a later group, nor by this one but as
-/// exactly the operand; the owner that it writes was touched by nobody, or by
-/// earlier groups alone, or by this one alone and as exactly the output. Else
-/// it opens a group behind all others, for which (1) always holds. A group may
-/// be moved behind all others as long as no later group conflicts with it.
-/// Conflicts are noted in `is_needed_later` of the earlier group; the readers
-/// of an owner that several groups touched are not known, so when it is written
-/// all groups up to then stay where they are (`settled_`).
+/// The results equal those of separate requests for the following reason. Two
+/// requests conflict if they touch the same owner and one of them writes. Two
+/// conditions are sufficient.
+/// (1) If two conflicting requests are in different groups, the first is in the
+/// earlier group.
+/// (2) In one group, each operand that a member wrote before is exactly its
+/// output, and its value is used. If a member overwrites memory of an owner, it
+/// writes exactly what other members touch of that owner.
 ///
-/// A row recipe joins the group that makes its first operand, and a reducing
-/// one that which alone reads its operand and reduces it along the same axes.
-/// Of what a reducing one makes the group takes further what is computed of
-/// that and numbers alone, and what reads it spread over the rows. Behind a
-/// reducing recipe a member writes memory that nobody touched, so that those
-/// which depend on none may run before it.
+/// A request joins a group only if these hold for the requests before it. No
+/// later group wrote an owner that it reads. This group wrote such an owner
+/// only as exactly the operand. The owner that it writes was touched by no
+/// group, by earlier groups only, or only by this one and as exactly the
+/// output. Otherwise it opens a group after all others, for which (1) always
+/// holds. A group may be moved after all others if no later group conflicts
+/// with it. Conflicts are recorded in `is_needed_later` of the earlier group.
+/// The readers of an owner that several groups touched are not known. When it
+/// is written, all groups up to then keep their place (`settled_`).
+///
+/// A row recipe joins the group that makes its first operand. A reducing one
+/// also joins the only reader of its operand that reduces it along the same
+/// axes. Such a group further takes requests that use only its results and
+/// numbers, and requests that read its results broadcast over the rows. After a
+/// reducing recipe, a member writes only untouched memory, so members that
+/// depend on none may run before it.
 class Groups {
  public:
   void run(const Arrays& arrays, Survey& survey);
@@ -97,8 +99,9 @@ class Groups {
   struct Choice;
 
   void place(std::uint32_t request);
-  /// The way of many requests: what reads nothing that was written, and writes
-  /// what nobody touched, is a group of its own. False: look closer.
+  /// Handles the common case: a request that reads nothing written, and writes
+  /// untouched memory, is a separate group. Returns false if choose() must
+  /// decide.
   bool place_alone(std::uint32_t request);
   std::uint32_t choose(std::uint32_t request, Choice& choice);
   void look_at_operands(std::uint32_t request, Choice& choice);

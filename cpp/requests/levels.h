@@ -34,7 +34,7 @@ class Levels {
     std::uint32_t level = 0;  // from 1 on
   };
 
-  /// One behind the highest level that it meets.
+  /// Returns one more than the highest level that the group meets.
   std::uint32_t level_of(const Group& group) const;
   void note(const Group& group, std::uint32_t level);
   void sort();

@@ -67,7 +67,7 @@ class Owners {
   };
 
   std::size_t bucket_of(const void* key) const noexcept {
-    // The high bits are the well mixed ones: addresses lie at even distances.
+    // Uses the high bits, which are well mixed: addresses have even distances.
     return static_cast<std::size_t>(
         reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15 >> shift_);
   }

@@ -20,8 +20,8 @@ Value row_value(Recipe recipe, DType compute, std::uint8_t axes, bool keepdims,
 /// Whether operand `place` is a condition, which is not cast to `compute`.
 bool is_condition(Recipe recipe, std::size_t place) noexcept;
 
-/// How many numbers the text of the request's recipe adds to a program, beside
-/// its operands; at most so many.
+/// Returns an upper bound of the numbers that the request's recipe adds to a
+/// program, in addition to its operands.
 std::size_t literals_of(const Request& request) noexcept;
 
 }  // namespace gpuos::requests

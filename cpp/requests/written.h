@@ -10,11 +10,11 @@
 
 namespace gpuos::requests {
 
-/// Owners that requests write, to see whether any request meets another. Its
-/// memory is used again.
+/// The owners that requests write, to detect whether any request meets another.
+/// It reuses its memory.
 ///
-/// Many requests of streams meet none, and then nobody needs to know their
-/// owners: one word for each output and a look for each operand tell it.
+/// Many streams have no conflicts and then need no table of owners. One word
+/// per output and one lookup per operand show this.
 class Written {
  public:
   /// Whether no request reads or writes what another one writes, by owners,
@@ -25,7 +25,7 @@ class Written {
   void clear(std::size_t owners);
   /// The place of `owner`, or the free one where it belongs.
   const void*& place_of(const void* owner) noexcept {
-    // The high bits are the well mixed ones: addresses lie at even distances.
+    // Uses the high bits, which are well mixed: addresses have even distances.
     std::size_t i = static_cast<std::size_t>(
         reinterpret_cast<std::uint64_t>(owner) * 0x9e3779b97f4a7c15 >> shift_);
     while (places_[i] != nullptr && places_[i] != owner)

@@ -32,9 +32,9 @@ class FreedMemory {
     return freed_.front().marks;
   }
 
-  /// Takes out what may be used again. Rings only go on, so what is behind one
-  /// that is not past is not asked for: however much waits, that is one
-  /// question more than is taken out.
+  /// Removes and returns reusable memory. Rings only advance, so the search
+  /// stops at the first entry that is not past. It therefore tests at most one
+  /// entry more than it removes.
   template <typename IsPast>
   std::vector<void*> take(IsPast is_past) {
     std::vector<void*> ready;

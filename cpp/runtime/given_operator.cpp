@@ -1,10 +1,9 @@
 #include "runtime/given_operator.h"
 
-#include <algorithm>
-#include <cctype>
 #include <memory>
 #include <utility>
 
+#include "base/c_text.h"
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/device_code.h"
@@ -17,11 +16,7 @@ namespace {
 // The declaration that calls it is C++.
 void check_symbol(const OperatorDefinition& definition,
                   const std::string& symbol) {
-  const auto is_part = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  };
-  if (!std::ranges::all_of(symbol, is_part) ||
-      std::isdigit(static_cast<unsigned char>(symbol[0])) != 0)
+  if (!is_identifier(symbol))
     throw InvalidArgument(
         concat(definition.name,
                ": expected a symbol that is a name of C, letters, digits and "

@@ -386,6 +386,8 @@ void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
 
 void Runtime::hurry() { core().hurry(); }
 
+void Runtime::drop_pending() { core().backend->drop_pending(); }
+
 void Runtime::make_deterministic() { core().programs.make_deterministic(); }
 
 bool Runtime::has_captured() const {

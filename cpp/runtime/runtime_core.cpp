@@ -8,6 +8,7 @@
 #include "base/environment.h"
 #include "cuda/cuda_backend.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 #include "host/host_backend.h"
 #include "jit/compile_pool.h"
 
@@ -247,22 +248,32 @@ void RuntimeCore::close_now() {
     // The last flush; what was launched before it still runs.
     failure = std::current_exception();
   }
+  bool is_interrupted = false;
   // It waits while tasks finish. The deadline is the watchdog's time without
   // any progress.
   try {
     const auto marks = submitter.heads();
     BatchRef oldest;
+    Deadline deadline = deadline_after(options.watchdog);
     while (!submitter.is_past(marks, &oldest)) {
-      if (!submitter.wait(oldest, marks[oldest.ring],
-                          deadline_after(options.watchdog)))
+      const Deadline slice =
+          std::min(deadline, deadline_after(Interrupt::kPeriod));
+      if (submitter.wait(oldest, marks[oldest.ring], slice))
+        deadline = deadline_after(options.watchdog);
+      else if (slice == deadline)
         throw Timeout(concat("close: no task was finished in ",
                              options.watchdog.count(), " ms"));
+      is_interrupted = is_interrupted || Interrupt::is_asked_for();
+      if (is_interrupted && backend->drop_pending()) break;
     }
     slots.collect();
     check_all();
   } catch (...) {
     if (!failure) failure = std::current_exception();
   }
+  if (is_interrupted)
+    failure = std::make_exception_ptr(
+        Cancelled("close: interrupted; the runtime is closed"));
   reclaim();
   try {
     backend->stop();

@@ -80,7 +80,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
                                                QuickMutex& submit_mutex);
   void post(std::function<void()> job);
   void close_now();
-  /// Throws: TaskError for a failure that nobody was told of.
+  /// Throws: TaskError for an unreported failure.
   void check_all();
   bool wait_for(const Ticket& ticket, Deadline deadline);
   bool wait_past(const std::vector<std::uint64_t>& marks, Deadline deadline);

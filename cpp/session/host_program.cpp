@@ -8,7 +8,7 @@
 #include "base/embedded.h"
 #include "base/environment.h"
 #include "gpuos/error.h"
-#include "host/compile_log.h"
+#include "jit/compile_log.h"
 #include "session/conditionals.h"
 #include "session/host_unit_writer.h"
 #include "session/questions.h"
@@ -102,7 +102,7 @@ void place_in_log(const std::string& log,
     place_in_log(error.log(), texts, place);
   const auto text = texts.find(place.file);
   if (text != texts.end() && place.line > 0)
-    place.excerpt = host::excerpt_of(text->second, place);
+    place.excerpt = jit::excerpt_of(text->second, place);
   std::string why;
   for (const HostAgain& each : again) {
     if (each.cell == place.file && each.first_line <= place.line &&

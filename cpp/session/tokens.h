@@ -1,32 +1,21 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/c_text.h"
+
 namespace gpuos::session {
 
-enum class TokenKind : std::uint8_t {
-  Identifier,
-  Number,
-  Text,        // a string or a character, with its prefix and its suffix
-  Punctuator,  // one character, but "::", "->", "<<<" and ">>>" whole
-  Directive    // a preprocessor line with its continuations
-};
+using TokenKind = CTokenKind;
 
-struct Token {
-  TokenKind kind;
-  std::string_view text;
-  std::string_view suffix;  // "_km" of 4_km and "x"_km
-  std::size_t offset;       // of its first byte in the cell
-  int line;                 // from 1
-  int column;               // from 1
-
-  bool is(std::string_view wanted) const { return text == wanted; }
-  bool is_identifier() const { return kind == TokenKind::Identifier; }
+struct Token : CToken {
+  std::size_t offset;  // of its first byte in the cell
+  int line;            // from 1
+  int column;          // from 1
 };
 
 /// The text of one cell and what its messages call it.

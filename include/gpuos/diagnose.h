@@ -22,8 +22,8 @@ struct Finding {
 /// a missing part.
 std::vector<Finding> diagnose();
 
-/// Announce a folder with CUDA libraries, such as a wheel's. Folders are
-/// searched in the order in which they came.
+/// Announces a folder with CUDA libraries, such as a wheel's, or the folder
+/// `nvidia` of all wheels. Folders are searched in the order in which they came.
 /// Threads: any.
 void add_library_dir(std::string path);
 

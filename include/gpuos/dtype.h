@@ -73,7 +73,7 @@ constexpr bool is_integer(DType dtype) noexcept {
          kind_of(dtype) == DTypeKind::Unsigned;
 }
 
-/// Whether it has numbers below 0.
+/// Returns whether the dtype has negative numbers.
 constexpr bool is_signed(DType dtype) noexcept {
   return kind_of(dtype) != DTypeKind::Bool &&
          kind_of(dtype) != DTypeKind::Unsigned;

@@ -7,7 +7,8 @@ namespace gpuos {
 /// While one lives, gpuos asks it in the long waits of this thread whether to
 /// go on: in submissions that wait for room in a queue, in compilations, and in
 /// synchronize(). If not, the wait ends with Cancelled and nothing of it
-/// happened; what a Session has launched runs on.
+/// happened; what a Session has launched runs on. Runtime::close() ends with
+/// Cancelled, too. The runtime is closed then.
 ///
 /// Threads: for the thread that makes and destroys it, where they nest.
 class Interrupt {

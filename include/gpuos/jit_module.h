@@ -63,8 +63,8 @@ class KernelHandle;
 }  // namespace cu
 
 /// A kernel. A cheap handle that keeps its module loaded. After
-/// JitModule::replace() it is the new one; what a session's is, its kernel()
-/// says.
+/// JitModule::replace() it launches the new code. Session::kernel() documents
+/// the version of a session's kernel.
 ///
 /// Threads: any.
 class Kernel {
@@ -73,22 +73,22 @@ class Kernel {
   explicit Kernel(std::shared_ptr<const cu::KernelHandle> handle)
       : handle_(std::move(handle)) {}
 
-  /// Returns the name by which it was asked for: "k<float>".
+  /// Returns the requested name: "k<float>".
   const std::string& name() const;
   KernelAttributes attributes() const;
-  /// Units: bytes, of each parameter in order; empty if the driver is too old
-  /// to tell.
+  /// Returns the bytes of each parameter in order. It is empty if the driver is
+  /// too old for this.
   std::vector<std::size_t> parameter_bytes() const;
 
-  /// Throws: InvalidArgument if `args` are not what the kernel takes, or the
-  /// launch is larger than the device allows; CudaError.
+  /// Throws: InvalidArgument if `args` do not match the kernel's parameters, or
+  /// the launch is larger than the device allows; CudaError.
   void launch(Dim3 grid, Dim3 block, const KernelArgs& args,
               std::uint32_t shared_bytes = 0, Stream stream = {}) const;
   void launch(const LaunchConfig& config, const KernelArgs& args) const;
 
-  /// Blocks that fit one multiprocessor at a time.
+  /// Returns the number of blocks that fit one multiprocessor at a time.
   int max_active_blocks(int block, std::size_t shared_bytes = 0) const;
-  /// The block size that keeps most threads on the device.
+  /// Returns the block size that keeps most threads on the device.
   Occupancy suggest_block(std::size_t shared_bytes = 0) const;
 
  private:
@@ -150,8 +150,8 @@ class JitModule {
   /// Throws: InvalidArgument, also if the file cannot be read.
   static JitModule from_file(const std::string& path, int device = 0);
 
-  /// A name expression, or the name of an extern "C" kernel.
-  /// Throws: InvalidArgument for a name that the module has not,
+  /// Returns the kernel of a name expression or an extern "C" name.
+  /// Throws: InvalidArgument if the module does not have the name,
   /// BackendUnavailable without a GPU, CudaError.
   Kernel kernel(std::string_view name) const;
   Kernel operator[](std::string_view name) const { return kernel(name); }
@@ -165,21 +165,20 @@ class JitModule {
   void read(std::string_view name, void* to, std::size_t bytes) const;
   void write(std::string_view name, const void* from, std::size_t bytes) const;
 
-  /// Another source under the same handles; returns the number of its version.
-  /// Launches that begin after it, by whatever Kernel of the module, run the
-  /// new code, those before the old. Variables begin anew, but for those of
-  /// `keep`, which are copied after the kernels that run now in the legacy
-  /// default stream; addresses of the old ones are no longer those of the
-  /// module.
+  /// Compiles another source under the same handles. Returns its version
+  /// number. Later launches by any Kernel of the module run the new code,
+  /// earlier ones the old code. Variables get the new source's initial values,
+  /// except those of `keep`. These are copied after the kernels that run now in
+  /// the legacy default stream. Addresses of old variables are no longer valid.
   ///
-  /// Whatever it throws, everything stays as it was. Every kernel that was
-  /// ever asked for must be there again and take the same parameters; those of
-  /// which nobody knows may change and go.
+  /// On an exception everything is unchanged. Every kernel that was requested
+  /// before must exist and take the same parameters. Other kernels may change
+  /// or disappear.
   /// Throws: as the constructor and kernel(); InvalidArgument for other
   /// parameters, and for a variable of `keep` that is missing or has another
   /// type or size. Without a GPU, if `keep` is not empty: BackendUnavailable.
   std::uint64_t replace(JitReplacement replacement, std::stop_token stop = {});
-  /// 1, and one more for each replace().
+  /// Returns 1 at first, and one more after each replace().
   std::uint64_t version() const;
 
   /// Returns the image of the newest version: a CUBIN, or PTX if the device is
@@ -199,14 +198,14 @@ class JitModule {
   std::shared_ptr<State> state_;
 };
 
-/// Wait until what was launched in a stream is done; empty: in the legacy
-/// default stream. Tasks of a Runtime in its own streams are not waited for.
-/// A kernel that never ends is waited for as long, unless an Interrupt ends it.
+/// Waits until the launches in a stream are done, by default in the legacy
+/// default stream. It does not wait for tasks of a Runtime in its own streams.
+/// A kernel that never ends blocks it until an Interrupt ends the wait.
 /// Throws: BackendUnavailable, CudaError, Cancelled.
 void synchronize(Stream stream = {}, int device = 0);
 
-/// Compile on threads of the background, which all callers share.
-/// Throws: from the future, what JitModule() throws.
+/// Compiles on background threads, which all callers share.
+/// Throws: from the future, the exceptions of JitModule().
 std::future<JitModule> compile_async(JitSource source, int device = 0,
                                      std::stop_token stop = {});
 

@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 
-// How a Runtime is set up. docs/design.md gives the reason of each default,
-// docs/lab/defaults.md what was measured of them. To add one: its line, and
-// whoever uses it; then scripts/option_list, which writes stub and page.
-// X(type, name, name in Python with its unit, default, what it is)
+// The options of a Runtime. docs/design.md gives the reason of each default,
+// and docs/lab/defaults.md the measurements. To add one, write its line and the
+// code that uses it. Then run scripts/option_list, which writes the stub and
+// the page.
+//
+// X(type, name, name in Python with its unit, default, description)
 #define GPUOS_OPTIONS(X)                                                       \
   X(std::string, backend, backend, "auto",                                     \
     "cuda, host, or auto: what GPUOS_BACKEND says, else cuda if there is a "   \

@@ -177,10 +177,11 @@ class ProgramBuilder {
   /// call needs arrays for which that is a view. Throws: InvalidArgument, also
   /// for values that are made of reductions.
   static Value reshape(const Value& value, std::span<const std::int64_t> shape);
-  /// The values behind each other along `axis`, in the dtype that holds all of
-  /// them. Each is computed for itself, in one task if all are as long for
-  /// reasons that the program has, as halves of split() are, else in several.
-  /// Throws: InvalidArgument, also for what is reduced along that axis,
+  /// Concatenates the values along `axis`, in the dtype that holds all of them.
+  /// Each value is computed separately. This is one task if the program shows
+  /// that all lengths are equal, as for halves of split(), and several
+  /// otherwise.
+  /// Throws: InvalidArgument, also for a value that is reduced along that axis,
   /// indexed there or reshaped later.
   static Value concatenate(std::span<const Value> values, int axis = 0);
   /// `value`, broadcast to this shape. Throws: InvalidArgument.

@@ -18,16 +18,15 @@ class Runtime;
 
 inline constexpr std::size_t kMaxRequestOperands = 4;
 
-/// One operation that waits to be run, with PyTorch's meaning. A plain value
-/// that a bridge writes in nanoseconds; everything in it was checked by whoever
-/// wrote it.
+/// One pending operation with PyTorch's meaning. A plain value that a bridge
+/// writes in nanoseconds and has checked completely.
 ///
 /// Elementwise recipes: each operand is cast to `compute` (conditions and masks
 /// to bool), the recipe computes in `compute`, and the result is cast to
 /// `out_dtype`.
 ///
-/// Arrays of different owners lie in different memory. Where that is not so
-/// and one of them is written to, requests run in order but one by one.
+/// Arrays of different owners are different memory. If two owners overlap and
+/// one is written, requests run one by one in order.
 struct Request {
   static constexpr std::uint32_t kFlat = 0xffffffff;
 
@@ -43,11 +42,11 @@ struct Request {
   /// stay with size 1.
   std::uint8_t axes = 0;
   bool keepdims = false;
-  /// kFlat: every array has `elems` elements in C order without gaps. Else
+  /// kFlat: every array is contiguous with `elems` elements. Otherwise this is
   /// the index of the output's TensorView, of which only shape and strides are
-  /// read; those of the array operands follow.
-  /// Elementwise: all have the output's shape (broadcast operands with
-  /// strides 0). Row recipes: each has its own, and none is flat.
+  /// read. The views of the array operands follow it.
+  /// Elementwise: all have the output's shape (broadcast operands with strides
+  /// 0). Row recipes: each has its own, and none is flat.
   std::uint32_t views = kFlat;
   std::uint64_t elems = 0;  // of the output; nothing is written if 0
   void* out = nullptr;
@@ -59,10 +58,10 @@ struct Request {
 };
 static_assert(std::is_trivially_copyable_v<Request>);
 
-/// Asked once for each owner of a fresh output while requests are run: whether
-/// anybody but the `uses` operands and outputs of these requests may still look
-/// at its memory. If not, results in it that only these requests read
-/// are never written.
+/// Answers, once for each owner of a fresh output while requests run, whether
+/// its memory may still be read. The `uses` operands and outputs of these
+/// requests do not count. If the answer is no, results in it that only these
+/// requests read are never written.
 struct StillNeeded {
   bool (*ask)(void* context, const void* owner, std::uint32_t uses) = nullptr;
   void* context = nullptr;  // ask == nullptr: everything is needed
@@ -77,9 +76,9 @@ struct RequestStats {
   std::uint64_t compiling = 0;  // passes of programs, now or soon
 };
 
-/// Runs waiting requests as few tasks: chains of elementwise requests over one
-/// shape become one program. The results are those of the requests one by one;
-/// what does not depend on each other may change places.
+/// Runs pending requests as few tasks: chains of elementwise requests over one
+/// shape become one program. The results equal those of separate requests.
+/// Independent requests may be reordered.
 ///
 /// Threads: one at a time. Lifetime: not longer than the runtime's. Memory must
 /// stay valid as for Runtime::submit().
@@ -90,14 +89,13 @@ class RequestRunner {
   RequestRunner(const RequestRunner&) = delete;
   RequestRunner& operator=(const RequestRunner&) = delete;
 
-  /// Submits all and launches what waits for a burst in `stream`; does not wait
-  /// for results. `owners_lie_apart`: it is known that no two of them have
-  /// memory in common, so nobody needs to look.
-  /// Throws: as Runtime::submit(). A request that is refused takes along only
-  /// those that read memory of its output's owner, then the others are run and
-  /// the first InvalidArgument is thrown. After any other error some of the
-  /// other tasks were submitted, and nothing that depends on the one that
-  /// failed.
+  /// Submits all requests and launches pending bursts of `stream`. Does not
+  /// wait for results. `owners_lie_apart`: the owners are known to be disjoint,
+  /// so they are not compared.
+  /// Throws: as Runtime::submit(). If a request is refused, the requests that
+  /// read memory of its output's owner are dropped too. The others run, and the
+  /// first InvalidArgument is thrown. After any other error some of the other
+  /// tasks were submitted, and none that depends on the failed one.
   void run(std::span<const Request> requests, std::span<const TensorView> views,
            StillNeeded needed = {}, Stream stream = {},
            bool owners_lie_apart = false);

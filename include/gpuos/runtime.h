@@ -58,11 +58,10 @@ using Buffer = std::shared_ptr<void>;
 
 /// Feeds tiny operations to workers and waits for them.
 ///
-/// Order: tasks behave as if they ran one after the other in the order of
-/// submission.
-/// Threads: everything from any thread. close() once.
-/// Lifetime: the destructor closes quietly and never throws; at the end of the
-/// process and while an exception leaves its scope it hurries.
+/// Order: tasks behave as if they ran one after another in submission order.
+/// Threads: any thread may call every function, close() once.
+/// Lifetime: the destructor closes without throwing. At process exit, and while
+/// an exception leaves its scope, it hurries.
 class Runtime {
  public:
   /// Throws: InvalidArgument, BackendUnavailable, CudaError.
@@ -71,7 +70,8 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Queue one task; of an expression what submit() of a program queues.
+  /// Queues one task. For an expression it queues the same as submit() of a
+  /// program.
   /// Throws: InvalidArgument, QueueClosed, TaskError if the runtime is dead,
   /// Timeout if the queue stays full for `submit_timeout`.
   Ticket submit(const Operator& op, std::span<const TensorView> inputs,
@@ -83,77 +83,80 @@ class Runtime {
   Ticket submit(const Operator& op, std::initializer_list<TensorView> inputs,
                 const TensorView& out,
                 std::initializer_list<Scalar> params = {});
-  /// submit() if that takes no wait: the queue has room, no other thread
-  /// submits, and no burst must be launched. Empty: nothing was queued, and
-  /// submit() will do it. Throws: as submit(), but never Timeout.
+  /// Queues like submit() if this needs no wait: the queue has space, no other
+  /// thread submits, and no burst must be launched. Otherwise returns empty and
+  /// queues nothing; then call submit(). Throws: as submit(), but never
+  /// Timeout.
   std::optional<Ticket> try_submit(const Operator& op,
                                    std::span<const TensorView> inputs,
                                    const TensorView& out,
                                    std::span<const Scalar> params = {},
                                    Stream stream = {});
 
-  /// Queue many tasks of one operator, or of an expression that reduces
-  /// nothing, that are independent of each other. As a whole they run after
-  /// earlier tasks whose memory meets theirs; the memory of an argument counts
-  /// as one range from its lowest to its highest address. With a named stream
-  /// they are launched before this returns.
+  /// Queues many independent tasks of one operator, or of an expression without
+  /// reductions. As a whole they run after earlier tasks that touch their
+  /// memory. The memory of an argument is the range from its lowest to its
+  /// highest address. With a named stream they are launched before this
+  /// returns.
   Ticket submit_many(const Operator& op, const ManyTasks& many,
                      Stream stream = {});
 
-  /// Queue a program: as one task, unless a reduction over long rows needs
-  /// more, or results or their parts differ in shape. Inputs and outputs may
-  /// have any strides; an output may be the very buffer of an input, but not
-  /// overlap one otherwise.
-  /// Throws: InvalidArgument for other dtypes, ranks or shapes than the
-  /// program's; as submit().
+  /// Queues a program as one task. It needs several if it reduces long rows, or
+  /// if results or their parts differ in shape. Inputs and outputs may have any
+  /// strides. An output may be the same buffer as an input, but not overlap one
+  /// otherwise.
+  /// Throws: InvalidArgument if dtypes, ranks or shapes do not match the
+  /// program; as submit().
   Ticket submit(const Program& program, std::span<const TensorView> inputs,
                 std::span<const TensorView> outputs,
                 std::span<const Scalar> scalars = {}, Stream stream = {});
 
-  /// Have a program compiled now, whatever options() say, and wait for it;
-  /// return whether it was done in time. Calls meanwhile are interpreted.
+  /// Compiles a program now, regardless of options(), and waits for it. Returns
+  /// whether it was done in time. Concurrent calls are interpreted.
   /// Throws: CompileError, QueueClosed.
   bool compile(const Program& program, std::chrono::nanoseconds timeout);
 
-  /// Launch what waits for a burst, in every stream or in the one named.
+  /// Launches pending bursts, in every stream or in the named one.
   void flush();
   void flush(Stream stream);
 
-  /// Whether the ticket's tasks are done. Throws: TaskError.
+  /// Returns whether the ticket's tasks are done. Throws: TaskError.
   bool is_done(const Ticket& ticket);
-  /// Wait; return whether it was done in time. Throws: TaskError.
+  /// Waits. Returns whether it was done in time. Throws: TaskError.
   bool wait(const Ticket& ticket, std::chrono::nanoseconds timeout);
-  /// Wait for everything submitted so far. Throws: TaskError.
+  /// Waits for all earlier submissions. Throws: TaskError.
   bool synchronize(std::chrono::nanoseconds timeout);
   /// Waits as synchronize() does and does not report failed tasks. Tickets and
   /// synchronize() still report them. Throws: TaskError if the runtime is dead.
   bool wait_for_all(std::chrono::nanoseconds timeout);
-  /// Wait for the pending tasks that read or write these bytes; return whether
-  /// they were done in time. What failed is told by tickets, not here.
+  /// Waits for the pending tasks that read or write these bytes. Returns
+  /// whether they were done in time. Tickets report failed tasks; this does
+  /// not.
   /// Throws: TaskError if the runtime is dead.
   bool wait_for_memory(const void* data, std::size_t bytes,
                        std::chrono::nanoseconds timeout);
 
-  /// Compile, link, check and load a whole operator. An expression is read and
-  /// can be used at once; it is interpreted until it was called often.
+  /// Compiles, links, checks and loads a whole operator. An expression is only
+  /// parsed and can be used at once. It is interpreted until it has enough
+  /// calls.
   /// Throws: InvalidArgument (name taken, bad expression), CompileError,
   /// BackendUnavailable.
   Operator define(const OperatorDefinition& definition);
-  /// Many operators in a few images that as many threads compile; all
-  /// or nothing.
+  /// Defines many operators, all or none. Several threads compile them as a few
+  /// images.
   /// Throws: as define().
   std::vector<Operator> define_many(
       std::span<const OperatorDefinition> definitions);
-  /// Give `op`, which may be built in, a new body that takes the same
-  /// arguments, and maybe others that have default values; returns the number
-  /// of its version. Tasks submitted before run the old one; a failure leaves
-  /// the old one working.
-  /// Throws: as define(); InvalidArgument if its version is not `expected`,
-  /// which may be 0 for any.
+  /// Gives `op`, which may be built in, a new body that takes the same
+  /// arguments. It may add parameters with default values. Returns the version
+  /// number. Tasks submitted before run the old body. After a failure the old
+  /// one stays.
+  /// Throws: as define(); InvalidArgument if its version is not `expected`.
+  /// `expected` 0 allows any version.
   std::uint64_t replace(const Operator& op,
                         const OperatorDefinition& definition,
                         std::uint64_t expected = 0);
-  /// Definitions and replacements that become visible together, or not at all.
+  /// Makes definitions and replacements visible together, or none of them.
   /// Returns the operators. Throws: as define() and replace().
   std::vector<Operator> change(std::span<const OperatorChange> changes);
   /// Makes version `to` of `op` current again and returns its new number. 0 is
@@ -161,17 +164,18 @@ class Runtime {
   /// Throws: InvalidArgument if it is not loaded any more.
   std::uint64_t rollback(const Operator& op, std::uint64_t to = 0,
                          std::uint64_t expected = 0);
-  /// Make a built-in operator itself again; returns the number of its version.
+  /// Restores a built-in operator. Returns the number of its version.
   /// Throws: InvalidArgument.
   std::uint64_t restore(const Operator& op);
-  /// A built-in operator that no replace() changes. Throws: InvalidArgument.
+  /// Returns a built-in operator that replace() does not change. Throws:
+  /// InvalidArgument.
   Operator builtin(std::string_view name) const;
-  /// Forget `op`; its code is unloaded when its last task is done.
-  /// Throws: InvalidArgument if it is built in or an alias points at it.
+  /// Removes `op`. Its code is unloaded when its last task is done.
+  /// Throws: InvalidArgument if it is built in or an alias points to it.
   void undefine(const Operator& op);
-  /// A name for `target` that can be switched. Throws: InvalidArgument.
+  /// Makes a switchable name for `target`. Throws: InvalidArgument.
   Alias alias(std::string_view name, const Operator& target);
-  /// Throws: InvalidArgument with the names there are.
+  /// Throws: InvalidArgument with the existing names.
   Operator find(std::string_view name) const;
   std::vector<std::string> operator_names() const;
 
@@ -183,21 +187,26 @@ class Runtime {
   void copy_to_device(void* to, const void* from, std::size_t bytes);
   void copy_to_host(void* to, const void* from, std::size_t bytes);
 
-  /// Run what is pending, stop the workers and report what went wrong.
-  /// Throws: TaskError that no wait has told of, CudaError, Timeout if no task
-  /// was finished for `watchdog`.
+  /// Runs pending tasks, stops the workers and reports errors.
+  /// Throws: TaskError that no wait has reported, CudaError, Timeout if no task
+  /// was finished for `watchdog`, Cancelled after drop_pending() if an Interrupt
+  /// ended it.
   void close();
-  /// For the end of a process or of a scope that an error leaves, before
-  /// close(): from now on a whole operator's task that runs for longer than
-  /// 0.5 s makes the runtime dead; it is left behind with the memory that it
-  /// writes. GPUOS_LOG receives what close() throws.
+  /// Shortens close() at process exit, or for a scope that an exception leaves.
+  /// From now on, a whole operator's task that runs for longer than 0.5 s makes
+  /// the runtime dead. The task is abandoned with the memory that it writes.
+  /// GPUOS_LOG receives the error of close().
   void hurry();
+  /// Drops the tasks of the host backend that have not begun, before close() of
+  /// an interrupted program. Waits for them throw QueueClosed. On a GPU they
+  /// run.
+  void drop_pending();
   bool is_closed() const noexcept;
 
   /// Runs later submissions as RuntimeOptions::deterministic does. A closed
-  /// runtime may be asked, too.
+  /// runtime is allowed too.
   void make_deterministic();
-  /// Whether a CUDA graph was captured that runs tasks of this runtime, which
+  /// Returns whether a captured CUDA graph runs tasks of this runtime, which
   /// must then live as long as the graph.
   bool has_captured() const;
 
@@ -207,7 +216,7 @@ class Runtime {
   Stats stats() const;
 
  private:
-  // Queues what is known to be independent with less work.
+  // Queues calls that are known to be independent with less work.
   friend class requests::LevelCalls;
   /// Throws: Error in a child of the process that made the runtime.
   RuntimeCore& core() const;

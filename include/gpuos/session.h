@@ -23,7 +23,7 @@ struct SessionOptions {
   /// CUDA device ordinal; a session of a Runtime is on its device.
   int device = 0;
   JitOptions jit{};
-  /// Where #include looks beside the embedded headers.
+  /// Folders in which #include searches after the embedded headers.
   std::vector<std::string> include_dirs{};
 };
 
@@ -55,12 +55,12 @@ struct SessionVariable {
   std::size_t bytes = 0;
 };
 
-/// A CUDA C++ program that grows cell by cell. Later cells see earlier ones;
-/// what is defined again replaces the version before for whoever is linked
-/// from then on. Compiling and linking need no GPU. See docs/sessions.md.
+/// A CUDA C++ program that grows cell by cell. Later cells see earlier ones. A
+/// redefinition replaces the old version for everything that is linked later.
+/// Compiling and linking need no GPU. See docs/sessions.md.
 ///
 /// Threads: any; one cell at a time.
-/// Lifetime: kernels and operators that came from it may outlive it.
+/// Lifetime: its kernels and operators may outlive it.
 class Session {
  public:
   /// Throws: InvalidArgument, BackendUnavailable without NVRTC.
@@ -85,8 +85,8 @@ class Session {
   /// Called in place of host code, which it is given: to see what it prints.
   void around_host_code(
       std::function<void(const std::function<void()>&)> around);
-  /// Take back the definitions of the last cell; the last 64 can be. False if
-  /// there is none. What launches have written stays.
+  /// Reverts the definitions of the last cell, up to 64 cells. Returns false if
+  /// there is none. Memory that launches have written stays.
   bool undo();
 
   /// Give launches a name for a value; a second value replaces the first.
@@ -115,7 +115,8 @@ class Session {
   /// kernel() throws; InvalidArgument if the newest takes other parameters than
   /// the first.
   Kernel follow(std::string_view name);
-  /// The image that kernel() would load, but for the addresses of variables.
+  /// Returns the image that kernel() would load, except for the addresses of
+  /// variables.
   std::string link(std::string_view kernel);
 
   /// A variable of host code; data is null if there is none of that name.

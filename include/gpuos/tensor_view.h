@@ -86,7 +86,7 @@ struct TensorView {
     return !has_strides || has_c_strides();
   }
 
-  /// The strides, those of C order if it has none of its own; 0 behind `dims`.
+  /// Returns the strides, in C order if the view has none, and 0 beyond `dims`.
   std::array<std::int64_t, kMaxDims> element_strides() const noexcept;
 
   /// Returns the bytes that its elements cover, none if there are no elements.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,11 +27,6 @@ namespace {
 py::object function(const char* name) {
   return python_module("gpuos.arrays").attr(name);
 }
-// A method in gpuos/array_methods.py.
-py::object method(const char* name) {
-  return python_module("gpuos.array_methods").attr("METHODS")[name];
-}
-
 bool is_number(PyObject* object) {
   return PyFloat_Check(object) || PyLong_Check(object) ||
          PyComplex_Check(object);
@@ -241,56 +237,22 @@ constexpr std::pair<const char*, binaryfunc> kInPlace[] = {
 };
 
 // With NumPy's arguments.
-constexpr const char* kMethods[] = {"all",
-                                    "any",
-                                    "argmax",
-                                    "argmin",
-                                    "astype",
-                                    "clip",
-                                    "conj",
-                                    "conjugate",
-                                    "copy",
-                                    "cumprod",
-                                    "cumsum",
-                                    "diagonal",
-                                    "dot",
-                                    "fill",
-                                    "flatten",
-                                    "item",
-                                    "max",
-                                    "mean",
-                                    "min",
-                                    "prod",
-                                    "ptp",
-                                    "ravel",
-                                    "repeat",
-                                    "round",
-                                    "squeeze",
-                                    "std",
-                                    "sum",
-                                    "swapaxes",
-                                    "tolist",
-                                    "trace",
-                                    "var",
-                                    "__array_ufunc__",
-                                    "__array_function__",
-                                    "__copy__",
-                                    "__dask_tokenize__",
-                                    "__deepcopy__",
-                                    "__reduce_ex__",
-                                    "__bool__",
-                                    "__complex__",
-                                    "__contains__",
-                                    "__float__",
-                                    "__format__",
-                                    "__imatmul__",
-                                    "__index__",
-                                    "__int__",
-                                    "__iter__",
-                                    "__round__",
-                                    "__setitem__",
-                                    "__str__"};
-constexpr const char* kProperties[] = {"mT"};
+constexpr const char* kMethods[] = {
+    "all",       "any",    "argmax",  "argmin",  "astype",   "clip", "conj",
+    "conjugate", "copy",   "cumprod", "cumsum",  "diagonal", "dot",  "fill",
+    "flatten",   "item",   "max",     "mean",    "min",      "prod", "ptp",
+    "ravel",     "repeat", "round",   "squeeze", "std",      "sum",  "swapaxes",
+    "tolist",    "trace",  "var"};
+constexpr const char* kSpecialMethods[] = {
+    "__array_ufunc__", "__array_function__",
+    "__copy__",        "__dask_tokenize__",
+    "__deepcopy__",    "__reduce_ex__",
+    "__bool__",        "__complex__",
+    "__contains__",    "__float__",
+    "__format__",      "__imatmul__",
+    "__index__",       "__int__",
+    "__iter__",        "__round__",
+    "__setitem__",     "__str__"};
 // They raise, and say what to call.
 constexpr const char* kRefused[] = {"argpartition", "argsort", "choose",
                                     "compress",     "nonzero", "partition",
@@ -303,14 +265,16 @@ constexpr const char* kLacking[] = {
     "newbyteorder", "put",      "resize",   "setfield", "setflags",
     "tobytes",      "tofile",   "tostring", "view"};
 
-void check_self(const char* name, const py::object& self) {
+// Calls a method in gpuos/array_methods.py.
+py::object call_method(const char* name, const py::object& self,
+                       const py::args& args = {},
+                       const py::kwargs& keywords = {}) {
   if (Py_TYPE(self.ptr()) != array_type)
     refuse_type(name, "a gpuos.Array", self);
-}
-
-std::string doc_of(const std::string& name) {
-  if (name.starts_with("__")) return "";
-  return "As numpy.ndarray." + name + "; computed by a task.";
+  const WithoutLock to_others;
+  const py::object methods =
+      python_module("gpuos.array_methods").attr("METHODS");
+  return methods[name](self, *args, **keywords);
 }
 
 }  // namespace
@@ -331,24 +295,14 @@ void add_operators(py::class_<Array>& type) {
       return py::reinterpret_steal<py::object>(made);
     });
   }
-  for (const char* name : kMethods) {
-    type.def(
-        name,
-        [name](const py::object& self, const py::args& args,
-               const py::kwargs& keywords) {
-          check_self(name, self);
-          const WithoutLock to_others;
-          return method(name)(self, *args, **keywords);
-        },
-        doc_of(name).c_str());
-  }
-  for (const char* name : kRefused)
-    type.def(name, [name](const py::object& self, const py::args& args,
-                          const py::kwargs& keywords) {
-      check_self(name, self);
-      const WithoutLock to_others;
-      return method(name)(self, *args, **keywords);
-    });
+  const std::span<const char* const> in_python[] = {kMethods, kSpecialMethods,
+                                                    kRefused};
+  for (const auto names : in_python)
+    for (const char* name : names)
+      type.def(name, [name](const py::object& self, const py::args& args,
+                            const py::kwargs& keywords) {
+        return call_method(name, self, args, keywords);
+      });
   type.def("__delitem__",
            [](const py::object&, const py::object& index) -> py::object {
              throw InvalidArgument("array: expected no del x[i], got " +
@@ -363,16 +317,8 @@ void add_operators(py::class_<Array>& type) {
       text += " waits and is that of a copy";
       throw py::attribute_error(text);
     });
-  for (const char* name : kProperties) {
-    type.def_property_readonly(
-        name,
-        [name](const py::object& self) {
-          check_self(name, self);
-          const WithoutLock to_others;
-          return method(name)(self);
-        },
-        doc_of(name).c_str());
-  }
+  type.def_property_readonly(
+      "mT", [](const py::object& self) { return call_method("mT", self); });
 }
 
 }  // namespace gpuos::python

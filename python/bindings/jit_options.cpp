@@ -111,28 +111,7 @@ JitOptions jit_options_from(const py::object& options) {
 
 void register_jit_options(py::module_& module) {
   const JitOptions defaults;
-  py::class_<JitOptions> type(
-      module, "JitOptions",
-      "How NVRTC compiles device code.\n\n"
-      "Parameters\n----------\n"
-      "std : str\n    'c++11' to 'c++23'.\n"
-      "defines : dict\n    Macros: name to text; None and True mean 1.\n"
-      "max_registers : int\n    Of a thread, 16 to 255; 0: no limit.\n"
-      "fast_math : bool\n    Less exact division, square root and functions.\n"
-      "line_info : bool\n    Source lines for profilers.\n"
-      "debug : bool\n    Code for debuggers, unoptimised.\n"
-      "optimization : int\n    Of the assembler, 0 to 3.\n"
-      "fast_compile : str\n"
-      "    'off', 'min', 'mid' or 'max': how much optimisation is left out to\n"
-      "    be done sooner. Needs NVRTC 12.8.\n"
-      "extra : sequence of str\n    More options of NVRTC.\n"
-      "arch : str\n"
-      "    'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is\n"
-      "    set, else the device's, else the newest that NVRTC knows.\n"
-      "include_dirs : sequence of str or path\n"
-      "    Folders of headers, searched after those of the module.",
-      py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
+  auto type = add_class<JitOptions>(module, "JitOptions");
   type.def(py::init(&make_options), py::kw_only(),
            py::arg("std") = defaults.std, py::arg("defines") = py::dict(),
            py::arg("max_registers") = 0, py::arg("fast_math") = false,
@@ -140,27 +119,19 @@ void register_jit_options(py::module_& module) {
            py::arg("optimization") = defaults.optimization,
            py::arg("fast_compile") = "off", py::arg("extra") = py::tuple(),
            py::arg("arch") = "", py::arg("include_dirs") = py::tuple())
-      .def_readonly("std", &JitOptions::std, "'c++11' to 'c++23'.")
-      .def_property_readonly("defines", &defines_of, "Macros: name to text.")
-      .def_readonly("max_registers", &JitOptions::max_registers,
-                    "Of a thread; 0: no limit.")
-      .def_readonly("fast_math", &JitOptions::fast_math,
-                    "Less exact division, square root and functions.")
-      .def_readonly("line_info", &JitOptions::line_info,
-                    "Source lines for profilers.")
-      .def_readonly("debug", &JitOptions::debug,
-                    "Code for debuggers, unoptimised.")
-      .def_readonly("optimization", &JitOptions::optimization,
-                    "Of the assembler, 0 to 3.")
+      .def_readonly("std", &JitOptions::std)
+      .def_property_readonly("defines", &defines_of)
+      .def_readonly("max_registers", &JitOptions::max_registers)
+      .def_readonly("fast_math", &JitOptions::fast_math)
+      .def_readonly("line_info", &JitOptions::line_info)
+      .def_readonly("debug", &JitOptions::debug)
+      .def_readonly("optimization", &JitOptions::optimization)
       .def_property_readonly(
           "fast_compile",
-          [](const JitOptions& self) { return name_of(self.fast_compile); },
-          "'off', 'min', 'mid' or 'max': what is left out to be sooner.")
-      .def_readonly("extra", &JitOptions::extra, "More options of NVRTC.")
-      .def_readonly("arch", &JitOptions::arch,
-                    "'sm_90', or 'compute_90' for PTX; empty: the device's.")
-      .def_readonly("include_dirs", &JitOptions::include_dirs,
-                    "Folders of headers.")
+          [](const JitOptions& self) { return name_of(self.fast_compile); })
+      .def_readonly("extra", &JitOptions::extra)
+      .def_readonly("arch", &JitOptions::arch)
+      .def_readonly("include_dirs", &JitOptions::include_dirs)
       .def("__repr__", &text_of_options);
 }
 

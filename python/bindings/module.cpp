@@ -45,7 +45,6 @@ void refuse_bare_objects() {
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   if (!gpuos::python::WithLock::make()) throw pybind11::error_already_set();
   refuse_bare_objects();
-  module.doc() = "The compiled part of gpuos.";
   gpuos::python::register_errors(module);
   gpuos::python::register_cache(module);
   gpuos::python::register_diagnose(module);
@@ -64,5 +63,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   gpuos::python::register_jit(module);
   gpuos::python::register_session(module);
   gpuos::python::register_bridge(module);
+  gpuos::python::add_docstrings(module);
   gpuos::python::reword_refusals(module);
 }

@@ -6,9 +6,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -113,29 +111,15 @@ py::object told(const duration<Rep, Period>& value) {
                     kUnitsInSecond<duration<Rep, Period>>);
 }
 
-template <typename T>
-constexpr const char* kPythonType = "str";
-template <std::integral T>
-constexpr const char* kPythonType<T> = "int";
-template <>
-constexpr const char* kPythonType<bool> = "bool";
-template <typename T>
-constexpr const char* kPythonType<std::optional<T>> = kPythonType<T>;
-template <typename Rep, typename Period>
-constexpr const char* kPythonType<duration<Rep, Period>> = "float";
-
 struct Option {
   const char* name;
-  const char* type;
-  std::string_view text;
   void (*set)(RuntimeOptions&, const std::string& name, py::handle given);
   py::object (*get)(const RuntimeOptions&);
 };
 
 template <auto kMember>
-constexpr Option option(const char* name, std::string_view text) {
-  using Value = std::remove_cvref_t<decltype(RuntimeOptions{}.*kMember)>;
-  return {name, kPythonType<Value>, text,
+constexpr Option option(const char* name) {
+  return {name,
           [](RuntimeOptions& options, const std::string& called,
              py::handle given) { read(called, given, options.*kMember); },
           [](const RuntimeOptions& options) { return told(options.*kMember); }};
@@ -144,7 +128,7 @@ constexpr Option option(const char* name, std::string_view text) {
 // In the order in which Python shows them.
 constexpr Option kOptions[] = {
 #define GPUOS_OPTION(type, name, python, value, text) \
-  option<&RuntimeOptions::name>(#python, text),
+  option<&RuntimeOptions::name>(#python),
     GPUOS_OPTIONS(GPUOS_OPTION)
 #undef GPUOS_OPTION
 };
@@ -168,28 +152,6 @@ py::dict options_to_dict(const RuntimeOptions& options) {
   py::dict dict;
   for (const Option& known : kOptions) dict[known.name] = known.get(options);
   return dict;
-}
-
-std::string options_doc() {
-  constexpr std::string_view kIndent = "\n   ";
-  constexpr std::size_t kColumns = 76;
-  std::string doc;
-  for (const Option& known : kOptions) {
-    doc += std::string(known.name) + " : " + known.type;
-    std::size_t column = kColumns;
-    for (const auto part : std::views::split(known.text, ' ')) {
-      const std::string_view word(part.begin(), part.end());
-      if (column + 1 + word.size() > kColumns) {
-        doc += kIndent;
-        column = kIndent.size() - 1;
-      }
-      doc += ' ';
-      doc += word;
-      column += 1 + word.size();
-    }
-    doc += '\n';
-  }
-  return doc;
 }
 
 }  // namespace gpuos::python

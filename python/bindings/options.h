@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "gpuos/options.h"
 #include "pybind_objects.h"
 
@@ -13,8 +11,5 @@ RuntimeOptions options_from(const pybind11::kwargs& given);
 
 /// Returns the options as a dict.
 pybind11::dict options_to_dict(const RuntimeOptions& options);
-
-/// Returns the description of each option, as a docstring lists parameters.
-std::string options_doc();
 
 }  // namespace gpuos::python

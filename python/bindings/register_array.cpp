@@ -197,71 +197,28 @@ std::size_t size_in_use(Array& self) {
 }  // namespace
 
 void register_array(py::module_& module) {
-  py::class_<Array> type(
-      module, "Array",
-      "Memory of a runtime with a shape and a dtype, or a view of one.\n\n"
-      "Made by Runtime.array(), empty() and zeros(), in C order without gaps.\n"
-      "Indexing as NumPy's, T, transpose() and reshape() give views that "
-      "share\n"
-      "the memory and keep it alive. Operators, NumPy's functions and most of\n"
-      "its methods give new arrays and return at once; they are collected "
-      "into\n"
-      "one program, see fuse(), until somebody looks. NumPy, CuPy, PyTorch and "
-      "JAX take an\n"
-      "array without a copy through DLPack or the array interfaces: that "
-      "waits\n"
-      "for the tasks that use it now, not for those submitted later.",
-      py::is_final(), plain_metaclass());
+  auto type = add_result_class<Array>(module, "Array");
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
   keep_dropped_results(array_type);
-  type.def_property_readonly(
-          "shape", [](const Array& a) { return shape_of(a.form()); },
-          "Elements along each axis.")
+  type.def_property_readonly("shape",
+                             [](const Array& a) { return shape_of(a.form()); })
       .def_property_readonly(
-          "dtype", [](const Array& a) { return numpy_dtype(a.form().dtype); },
-          "The element type, as a NumPy dtype; one that NumPy lacks needs\n"
-          "ml_dtypes.")
+          "dtype", [](const Array& a) { return numpy_dtype(a.form().dtype); })
+      .def_property_readonly("ndim",
+                             [](const Array& a) { return int{a.form().dims}; })
+      .def_property_readonly("size",
+                             [](const Array& a) { return a.form().size(); })
       .def_property_readonly(
-          "ndim", [](const Array& a) { return int{a.form().dims}; },
-          "How many axes.")
+          "itemsize", [](const Array& a) { return size_of(a.form().dtype); })
+      .def_property_readonly("nbytes", &Array::bytes)
       .def_property_readonly(
-          "size", [](const Array& a) { return a.form().size(); },
-          "How many elements.")
-      .def_property_readonly(
-          "itemsize", [](const Array& a) { return size_of(a.form().dtype); },
-          "How many bytes one element has.")
-      .def_property_readonly("nbytes", &Array::bytes,
-                             "How many bytes its elements have.")
-      .def_property_readonly(
-          "strides", [](const Array& a) { return strides_tuple(a.form()); },
-          "Bytes from one element to the next along each axis.")
-      .def_property_readonly(
-          "T", [](Array& a) { return transpose(a, py::args()); },
-          "A view with the axes reversed.")
-      .def_property(
-          "real", &real_part, &set_real_part,
-          "A view of the real parts; of real elements, of themselves.")
-      .def_property(
-          "imag", &imaginary_part, &set_imaginary_part,
-          "A view of the imaginary parts; of real elements, new zeros.")
-      .def(
-          "transpose", &transpose,
-          "transpose(*axes): a view with the axes in another order.\n\n"
-          "Parameters\n----------\n"
-          "*axes : int\n"
-          "    Each axis once, as numbers or one tuple; none reverses them.\n\n"
-          "Raises\n------\n"
-          "InvalidArgument\n    If an axis is missing, unknown or given twice.")
-      .def("reshape", &reshape,
-           "reshape(*shape): a view with another shape, in C order.\n\n"
-           "Parameters\n----------\n"
-           "*shape : int\n"
-           "    Numbers or one tuple; one of them may be -1.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n    If that would need a copy, or the sizes "
-           "differ.")
+          "strides", [](const Array& a) { return strides_tuple(a.form()); })
+      .def_property_readonly("T",
+                             [](Array& a) { return transpose(a, py::args()); })
+      .def_property("real", &real_part, &set_real_part)
+      .def_property("imag", &imaginary_part, &set_imaginary_part)
+      .def("transpose", &transpose)
+      .def("reshape", &reshape)
       .def_property_readonly(
           "ptr",
           [](Array& a) {
@@ -269,46 +226,17 @@ void register_array(py::module_& module) {
             const Borrow borrow(a);
             borrow.mark_exported();
             return reinterpret_cast<std::uintptr_t>(borrow.view().data);
-          },
-          "The address of the first element. Keep the array alive while it is\n"
-          "used.")
+          })
       .def_property_readonly(
           "runtime",
-          [](const Array& a) { return a.runtime().shared_from_this(); },
-          "The Runtime whose memory it is, and that runs its operators.")
-      .def_property_readonly("device", &device_text,
-                             "\"host\", or such as \"cuda:0\".")
-      .def("numpy", &to_numpy, py::kw_only(), py::arg("copy") = true,
-           "Wait for the tasks that use this memory and return an ndarray.\n\n"
-           "Parameters\n----------\n"
-           "copy : bool\n"
-           "    False, host backend only: a view of the same memory. Tasks\n"
-           "    submitted later change it.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n    If it was freed, or cannot be a view.\n"
-           "TypeError\n    For a dtype that NumPy lacks, without ml_dtypes.\n"
-           "TaskError\n    If the runtime is dead. A task that failed is told\n"
-           "    by its ticket, synchronize() and close().")
-      .def("copy_from", &copy_from, py::arg("source"),
-           "Copy `source` here, after the tasks that use this memory.\n\n"
-           "Parameters\n----------\n"
-           "source : array_like, of this shape and dtype\n"
-           "    Made contiguous only if needed.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n    If shape or dtype differ, or for a view with\n"
-           "    gaps or another order.")
-      .def("free", &Array::free,
-           "Give the memory back once the tasks that use it are done.\n\n"
-           "Any later use raises InvalidArgument. If the address went out (a\n"
-           "view, ptr, an array interface), the memory stays until this\n"
-           "object goes.")
+          [](const Array& a) { return a.runtime().shared_from_this(); })
+      .def_property_readonly("device", &device_text)
+      .def("numpy", &to_numpy, py::kw_only(), py::arg("copy") = true)
+      .def("copy_from", &copy_from, py::arg("source"))
+      .def("free", &Array::free)
       .def("__len__", &row_count)
       .def("__sizeof__", &size_in_use)
-      .def("__getitem__", &get_item, py::arg("index"),
-           "As NumPy's: a view by integers, slices, None, ... and tuples of\n"
-           "them. Integers for all axes give the element as it is now, an "
-           "array\n"
-           "without axes that cannot be written; x[i, ...] is a view of it.")
+      .def("__getitem__", &get_item, py::arg("index"))
       .def("__repr__", &repr)
       .def("__array__", &to_array, py::arg("dtype") = py::none(), py::kw_only(),
            py::arg("copy") = py::none())
@@ -319,41 +247,27 @@ void register_array(py::module_& module) {
       .def("__array_namespace__", &array_namespace, py::kw_only(),
            py::arg("api_version") = py::none())
       .def("to_device", &to_device, py::arg("device"), py::pos_only(),
-           py::kw_only(), py::arg("stream") = py::none(),
-           "This array, or a copy of it in the default runtime of another\n"
-           "device.\n\n"
-           "Parameters\n----------\n"
-           "device : str\n    As in default_runtime().\n"
-           "stream : None\n    There is no choice: the copy waits.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n    For another text.\n"
-           "BackendUnavailable\n    If there is no such GPU.")
+           py::kw_only(), py::arg("stream") = py::none())
       .def_property_readonly("__array_interface__", &host_interface)
       .def_property_readonly("__cuda_array_interface__", &cuda_interface);
   add_operators(type);
-  module.def(
-      "_bytes_of", &bytes_of, py::arg("array"),
-      "Wait, and return the elements in C order as an ndarray of uint8:\n"
-      "the memory itself where that is possible.");
-  module.def("_set_bytes", &set_bytes, py::arg("array"), py::arg("source"),
-             "Copy a buffer of as many bytes into a new array.");
+  module.def("_bytes_of", &bytes_of, py::arg("array"));
+  module.def("_set_bytes", &set_bytes, py::arg("array"), py::arg("source"));
   module.def(
       "_dtype_name",
       [](const Array& array) {
         return std::string(name_of(array.form().dtype));
       },
-      py::arg("array"), "Of its elements, also where NumPy has no such dtype.");
-  module.def("_view_at", &view_at, py::arg("array"), py::arg("index"),
-             "The view of what an index means, also of one element.");
+      py::arg("array"));
+  module.def("_view_at", &view_at, py::arg("array"), py::arg("index"));
   module.def(
       "_is_number", [](const Array& array) { return array.is_number(); },
-      py::arg("array"), "Whether in-place operators make a new array.");
+      py::arg("array"));
   module.def(
       "_set_number",
       [](Array& array, bool is_number) { array.set_number(is_number); },
       py::arg("array"), py::arg("is_number"));
-  module.def("_overlap", &overlap, py::arg("a"), py::arg("b"),
-             "Whether two arrays have memory in common, but for one view.");
+  module.def("_overlap", &overlap, py::arg("a"), py::arg("b"));
 }
 
 }  // namespace gpuos::python

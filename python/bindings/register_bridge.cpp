@@ -79,36 +79,27 @@ void leave(const py::object& scheduler, const py::object&,
 }  // namespace
 
 void register_bridge(py::module_& module) {
-  module.def("_bridge", &bridge_of, py::arg("runtime").none(false),
-             "The functions of gpuos/bridge.h and this runtime, as a capsule "
-             "\"gpuos.bridge\" of a gpuos::Bridge. The runtime lives as long.");
-  module.def(
-      "_make_deterministic", &make_deterministic,
-      py::arg("runtime").none(false),
-      "As if the runtime had been made with deterministic=True, for what "
-      "is submitted from now on. Returns it.");
+  module.def("_bridge", &bridge_of, py::arg("runtime").none(false));
+  module.def("_make_deterministic", &make_deterministic,
+             py::arg("runtime").none(false));
   module.def(
       "_share",
       [](const std::shared_ptr<RuntimeObject>& runtime, bool is_shared) {
         runtime->is_shared = is_shared;
         return runtime;
       },
-      py::arg("runtime").none(false), py::arg("is_shared") = true,
-      "Whether the runtime refuses to be closed. Returns it.");
+      py::arg("runtime").none(false), py::arg("is_shared") = true);
   module.def(
       "_has_captured",
       [](const std::shared_ptr<RuntimeObject>& runtime) {
         return runtime->core().has_captured();
       },
-      py::arg("runtime").none(false),
-      "Whether a captured CUDA graph runs tasks of it.");
+      py::arg("runtime").none(false));
   module.attr("_enter") =
       py::cpp_function(&enter, py::name("__enter__"), py::is_method(module));
   module.attr("_leave") =
       py::cpp_function(&leave, py::name("__exit__"), py::is_method(module));
-  module.def("_watch_arrays", &watch_arrays, py::arg("watch"),
-             "Have a gpuos::ArrayWatch, from a capsule \"gpuos.array_watch\", "
-             "told of tasks on foreign arrays, until the process ends.");
+  module.def("_watch_arrays", &watch_arrays, py::arg("watch"));
 }
 
 }  // namespace gpuos::python

@@ -30,14 +30,7 @@ std::pair<std::uint64_t, std::uint64_t> pair_of(const CacheRemoval& removal) {
   return {removal.files, removal.bytes};
 }
 
-template <typename Type>
-py::class_<Type> add_class(py::module_& module, const char* name,
-                           const char* doc) {
-  py::class_<Type> type(module, name, doc, py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos.cache";
-  forbid_new(type);
-  return type;
-}
+constexpr char kHome[] = "gpuos.cache";
 
 std::string repr_of_level(const CacheLevel& level) {
   return "gpuos.cache.CacheLevel(folder=" +
@@ -60,47 +53,35 @@ std::string repr_of_image(const CachedImage& image) {
 }
 
 void add_classes(py::module_& module) {
-  add_class<CacheLevel>(module, "CacheLevel", "One folder of compiled images.")
+  add_result_class<CacheLevel>(module, "CacheLevel", kHome)
       .def_property_readonly(
-          "folder", [](const CacheLevel& l) { return path_text(l.folder); },
-          "Empty if none is wanted.")
+          "folder", [](const CacheLevel& l) { return path_text(l.folder); })
       .def_property_readonly(
-          "why_off", [](const CacheLevel& l) { return path_text(l.why_off); },
-          "Why it is not used; empty if it is.")
-      .def_readonly("is_writable", &CacheLevel::is_writable,
-                    "Whether files can be added.")
-      .def_readonly("entries", &CacheLevel::entries, "How many images.")
-      .def_readonly("bytes", &CacheLevel::bytes, "Of all of them.")
+          "why_off", [](const CacheLevel& l) { return path_text(l.why_off); })
+      .def_readonly("is_writable", &CacheLevel::is_writable)
+      .def_readonly("entries", &CacheLevel::entries)
+      .def_readonly("bytes", &CacheLevel::bytes)
       .def("__repr__", &repr_of_level);
-  add_class<CacheInfo>(module, "CacheInfo",
-                       "The disk cache of compiled operators.")
-      .def_readonly("own", &CacheInfo::own, "The level that is written.")
-      .def_readonly("read_only", &CacheInfo::read_only,
-                    "The level of GPUOS_CACHE_READONLY_DIR.")
-      .def_readonly("max_bytes", &CacheInfo::max_bytes,
-                    "How large the own level may grow.")
+  add_result_class<CacheInfo>(module, "CacheInfo", kHome)
+      .def_readonly("own", &CacheInfo::own)
+      .def_readonly("read_only", &CacheInfo::read_only)
+      .def_readonly("max_bytes", &CacheInfo::max_bytes)
       .def("__repr__", &repr_of_info);
-  add_class<CachedImage>(module, "CachedImage", "A file of the cache.")
+  add_result_class<CachedImage>(module, "CachedImage", kHome)
       .def_property_readonly(
-          "path", [](const CachedImage& i) { return path_text(i.path); },
-          "Of the file.")
-      .def_readonly("is_read_only", &CachedImage::is_read_only,
-                    "Whether it is in the read-only level.")
+          "path", [](const CachedImage& i) { return path_text(i.path); })
+      .def_readonly("is_read_only", &CachedImage::is_read_only)
       .def_property_readonly(
           "state",
-          [](const CachedImage& image) { return name_of(image.state); },
-          "\"good\", \"bad\" or \"other schema\".")
+          [](const CachedImage& image) { return name_of(image.state); })
       .def_property_readonly(
-          "problem", [](const CachedImage& i) { return path_text(i.problem); },
-          "Empty if it is good.")
+          "problem", [](const CachedImage& i) { return path_text(i.problem); })
       .def_property_readonly(
-          "name", [](const CachedImage& i) { return path_text(i.name); },
-          "Such as \"axpy.cu\".")
-      .def_readonly("arch", &CachedImage::arch, "Such as \"sm_90\".")
-      .def_readonly("registers", &CachedImage::registers, "Per thread.")
-      .def_readonly("bytes", &CachedImage::bytes, "Of the file.")
-      .def_readonly("used", &CachedImage::used,
-                    "When last, in seconds since 1970.")
+          "name", [](const CachedImage& i) { return path_text(i.name); })
+      .def_readonly("arch", &CachedImage::arch)
+      .def_readonly("registers", &CachedImage::registers)
+      .def_readonly("bytes", &CachedImage::bytes)
+      .def_readonly("used", &CachedImage::used)
       .def("__repr__", &repr_of_image);
 }
 
@@ -108,34 +89,25 @@ void add_classes(py::module_& module) {
 
 void register_cache(py::module_& module) {
   add_classes(module);
-  module.def(
-      "_cache_info",
-      [] {
-        const WithoutGil no_gil;
-        return cache_info();
-      },
-      "Return where the cache is and how large.");
-  module.def(
-      "_cached_images",
-      [] {
-        const WithoutGil no_gil;
-        return cached_images();
-      },
-      "Read and check every file of the cache.");
+  module.def("_cache_info", [] {
+    const WithoutGil no_gil;
+    return cache_info();
+  });
+  module.def("_cached_images", [] {
+    const WithoutGil no_gil;
+    return cached_images();
+  });
   module.def(
       "_prune_cache",
       [](std::uint64_t max_bytes) {
         const WithoutGil no_gil;
         return pair_of(prune_cache(max_bytes));
       },
-      py::arg("max_bytes"), "Return how many files and bytes were removed.");
-  module.def(
-      "_clear_cache",
-      [] {
-        const WithoutGil no_gil;
-        return pair_of(clear_cache());
-      },
-      "Return how many files and bytes were removed.");
+      py::arg("max_bytes"));
+  module.def("_clear_cache", [] {
+    const WithoutGil no_gil;
+    return pair_of(clear_cache());
+  });
 }
 
 }  // namespace gpuos::python

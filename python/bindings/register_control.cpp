@@ -47,16 +47,11 @@ py::object secure_variable(const std::string& name) {
 }  // namespace
 
 void register_control(py::module_& module) {
-  module.def("_live_runtimes", &live_runtimes,
-             "Those that are not closed, by number, the oldest first.");
-  module.def("_stats_now", &stats_now, py::arg("runtime").none(false),
-             "stats() that leaves deferred operations alone.");
+  module.def("_live_runtimes", &live_runtimes);
+  module.def("_stats_now", &stats_now, py::arg("runtime").none(false));
   module.def("_wait_for_all", &wait_for_all, py::arg("runtime").none(false),
-             py::arg("timeout"),
-             "synchronize() that leaves failures to others; return whether all "
-             "was done in time.");
-  module.def("_secure_variable", &secure_variable, py::arg("name"),
-             "A variable of the environment, as secure_getenv gives it.");
+             py::arg("timeout"));
+  module.def("_secure_variable", &secure_variable, py::arg("name"));
 }
 
 }  // namespace gpuos::python

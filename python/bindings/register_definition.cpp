@@ -15,7 +15,6 @@
 #include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
-#include "runtime_docs.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -177,68 +176,41 @@ const DefinitionObject* as_definition(py::handle object) {
 
 void register_definition(py::module_& module) {
   const auto none = py::none();
-  py::class_<DefinitionObject, DefinitionPtr> type(
-      module, "Definition", docs::kDefinition, py::is_final(),
-      plain_metaclass());
+  auto type = add_class<DefinitionObject, DefinitionPtr>(module, "Definition");
   definition_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
   type.def(py::init(&define), py::arg("name"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
            py::arg("ltoir") = none, py::arg("cubin") = none,
            py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = true, py::arg("tiered") = false,
-           py::arg("checked") = none,
-           "Keep what Runtime.define() is given; it is looked at there.")
+           py::arg("checked") = none)
       .def_property_readonly(
-          "name", [](const DefinitionObject& self) { return self.given.name; },
-          "The name that the operator gets.")
-      .def_property_readonly(
-          "expression",
-          [](const DefinitionObject& self) {
-            return text_or_none(self.given.expression);
-          },
-          "Its text; None: it has none.")
-      .def_property_readonly(
-          "source",
-          [](const DefinitionObject& self) {
-            return text_or_none(self.given.source);
-          },
-          "CUDA C++ of a whole operator; None: it has none.")
-      .def_property_readonly("ptx", &object_of<DeviceObject::Kind::Ptx>,
-                             "As bytes, not the path; None: it has none.")
-      .def_property_readonly("ltoir", &object_of<DeviceObject::Kind::LtoIr>,
-                             "As bytes, not the path; None: it has none.")
-      .def_property_readonly("cubin", &object_of<DeviceObject::Kind::Cubin>,
-                             "As bytes, not the path; None: it has none.")
-      .def_property_readonly(
-          "symbol", &symbol_of,
-          "The function of `ptx`, `ltoir` or `cubin`; None: it has none.")
-      .def_property_readonly("params", &params_of,
-                             "A new dict: name to dtype, or to (dtype, default "
-                             "value), in order.")
-      .def_property_readonly(
-          "dtype", &dtypes_of,
-          "Names of the arrays' dtypes, as a tuple; None: those of define().")
-      .def_property_readonly(
-          "inputs", &inputs_of,
-          "Names of the inputs, as a tuple, or how many there are; None: what\n"
-          "define() makes of it.")
+          "name", [](const DefinitionObject& self) { return self.given.name; })
+      .def_property_readonly("expression",
+                             [](const DefinitionObject& self) {
+                               return text_or_none(self.given.expression);
+                             })
+      .def_property_readonly("source",
+                             [](const DefinitionObject& self) {
+                               return text_or_none(self.given.source);
+                             })
+      .def_property_readonly("ptx", &object_of<DeviceObject::Kind::Ptx>)
+      .def_property_readonly("ltoir", &object_of<DeviceObject::Kind::LtoIr>)
+      .def_property_readonly("cubin", &object_of<DeviceObject::Kind::Cubin>)
+      .def_property_readonly("symbol", &symbol_of)
+      .def_property_readonly("params", &params_of)
+      .def_property_readonly("dtype", &dtypes_of)
+      .def_property_readonly("inputs", &inputs_of)
       .def_property_readonly(
           "elementwise",
-          [](const DefinitionObject& self) { return self.given.elementwise; },
-          "As for define().")
+          [](const DefinitionObject& self) { return self.given.elementwise; })
       .def_property_readonly(
           "tiered",
-          [](const DefinitionObject& self) { return self.given.tiered; },
-          "As for define().")
-      .def_property_readonly("checked", &checked_of,
-                             "As for define(); None: as GPUOS_CHECKED says.")
-      .def_readonly("version", &DefinitionObject::version,
-                    "Of the operator that it was taken from; 0: of none.")
-      .def_readonly("digest", &DefinitionObject::digest,
-                    "64 hexadecimal digits that say what is computed, the same "
-                    "in every\nprocess: two names may have one.")
+          [](const DefinitionObject& self) { return self.given.tiered; })
+      .def_property_readonly("checked", &checked_of)
+      .def_readonly("version", &DefinitionObject::version)
+      .def_readonly("digest", &DefinitionObject::digest)
       .def("__eq__", &equal, py::arg("other"), py::pos_only())
       .def("__hash__",
            [](const DefinitionObject& self) {

@@ -16,31 +16,23 @@ namespace gpuos::python {
 void register_diagnose(py::module_& module) {
   module.attr("__version__") = version();
 
-  py::class_<Finding> type(module, "Finding",
-                           "One thing that gpuos looked for on this machine.",
-                           py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  type.def_readonly("what", &Finding::what, "Such as \"driver\" or \"nvrtc\".")
-      .def_readonly("found", &Finding::found, "Whether it is usable.")
-      .def_readonly("version", &Finding::version, "Empty if unknown.")
+  auto type = add_result_class<Finding>(module, "Finding");
+  type.def_readonly("what", &Finding::what)
+      .def_readonly("found", &Finding::found)
+      .def_readonly("version", &Finding::version)
       .def_property_readonly(
           "where",
-          [](const Finding& finding) { return path_text(finding.where); },
-          "A path, or empty.")
+          [](const Finding& finding) { return path_text(finding.where); })
       .def_property_readonly(
           "hint",
-          [](const Finding& finding) { return path_text(finding.hint); },
-          "What to install if it is missing.")
-      .def_property_readonly(
-          "searched",
-          [](const Finding& finding) {
-            py::list places;
-            for (const std::string& place : finding.searched)
-              places.append(path_text(place));
-            return places;
-          },
-          "The places that were looked at, best first.")
+          [](const Finding& finding) { return path_text(finding.hint); })
+      .def_property_readonly("searched",
+                             [](const Finding& finding) {
+                               py::list places;
+                               for (const std::string& place : finding.searched)
+                                 places.append(path_text(place));
+                               return places;
+                             })
       .def("__repr__", [](const Finding& finding) {
         return path_text("gpuos.Finding(what='" + finding.what + "', found=" +
                          (finding.found ? "True" : "False") + ", version='" +
@@ -55,14 +47,11 @@ void register_diagnose(py::module_& module) {
           throw py::error_already_set();
         add_library_dir(std::string(py::reinterpret_steal<py::bytes>(bytes)));
       },
-      py::arg("path"), "Announce a folder with CUDA libraries.");
-  module.def(
-      "_diagnose",
-      [] {
-        const WithoutGil no_gil;
-        return diagnose();
-      },
-      "Return what was looked for, as a list of Finding.");
+      py::arg("path"));
+  module.def("_diagnose", [] {
+    const WithoutGil no_gil;
+    return diagnose();
+  });
 }
 
 }  // namespace gpuos::python

@@ -13,46 +13,65 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Made once and never freed: an error may be raised while the interpreter
-// goes down.
-struct Classes {
-  PyObject* error;
-  PyObject* invalid_argument;
-  PyObject* out_of_range;
-  PyObject* backend_unavailable;
-  PyObject* cuda_error;
-  PyObject* compile_error;
-  PyObject* host_error;
-  PyObject* task_error;
-  PyObject* queue_closed;
-  PyObject* cancelled;
-  PyObject* timeout;
-} classes;
+// The class in Python for each class of C++. It is never freed: an error may be
+// raised while the interpreter goes down.
+template <typename E>
+PyObject* python_class = nullptr;
 
-PyObject* add_class(py::module_& module, const char* name, const char* doc,
-                    const py::object& bases) {
+template <typename E>
+void add_error(py::module_& module, const char* name, PyObject* base,
+               PyObject* other_base = nullptr) {
+  py::tuple bases = py::make_tuple(py::handle(base));
+  if (other_base != nullptr)
+    bases = py::make_tuple(py::handle(base), py::handle(other_base));
   const std::string qualified = std::string("gpuos.") + name;
-  PyObject* made =
-      PyErr_NewExceptionWithDoc(qualified.c_str(), doc, bases.ptr(), nullptr);
+  PyObject* made = PyErr_NewException(qualified.c_str(), bases.ptr(), nullptr);
   if (made == nullptr) throw py::error_already_set();
   module.add_object(name, py::handle(made));
-  return made;
+  python_class<E> = made;
 }
 
-py::object make(PyObject* type, const std::exception& error) {
-  return py::reinterpret_borrow<py::object>(type)(
-      py::str(py::bytes(error.what()).attr("decode")("utf-8", "replace")));
+py::object decoded(const std::string& bytes) {
+  return py::bytes(bytes).attr("decode")("utf-8", "replace");
 }
 
-void raise(const py::object& value) {
-  PyErr_SetObject(py::type::of(value).ptr(), value.ptr());
+// Sets what an error has beside its message.
+void add_attributes(const py::object&, const std::exception&) {}
+void add_attributes(const py::object& value, const CudaError& error) {
+  value.attr("code") = error.code();
+  value.attr("call") = error.call();
+}
+void add_attributes(const py::object& value, const CompileError& error) {
+  value.attr("log") = decoded(error.log());
+  value.attr("file") = decoded(error.place().file);
+  value.attr("line") = error.place().line;
+  value.attr("column") = error.place().column;
+  value.attr("excerpt") = decoded(error.place().excerpt);
+}
+void add_attributes(const py::object& value, const HostError& error) {
+  value.attr("type") = decoded(error.type());
+  value.attr("text") = decoded(error.text());
+}
+void add_attributes(const py::object& value, const TaskError& error) {
+  value.attr("operator") = error.operator_name();
 }
 
-void raise(PyObject* type, const std::exception& error) {
-  raise(make(type, error));
+template <typename E>
+bool raise_as(const std::exception& error) {
+  const auto* const known = dynamic_cast<const E*>(&error);
+  if (known == nullptr) return false;
+  const py::object value = py::handle(python_class<E>)(decoded(known->what()));
+  add_attributes(value, *known);
+  PyErr_SetObject(python_class<E>, value.ptr());
+  return true;
 }
 
 // Most derived first.
+template <typename... E>
+void raise_as_first(const std::exception& error) {
+  static_cast<void>((raise_as<E>(error) || ...));
+}
+
 void rethrow_into_python(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -64,48 +83,11 @@ void rethrow_into_python(const std::exception_ptr& error) {
                     "gpuos: expected an argument of another type");
   } catch (const py::builtin_exception& e) {
     e.set_error();
-  } catch (const OutOfRange& e) {
-    raise(classes.out_of_range, e);
   } catch (const InvalidArgument& e) {
-    raise(classes.invalid_argument, e);
-  } catch (const BackendUnavailable& e) {
-    raise(classes.backend_unavailable, e);
-  } catch (const CudaError& e) {
-    const py::object value = make(classes.cuda_error, e);
-    value.attr("code") = e.code();
-    value.attr("call") = e.call();
-    raise(value);
-  } catch (const CompileError& e) {
-    const py::object value = make(classes.compile_error, e);
-    const auto text = [](const std::string& bytes) {
-      return py::bytes(bytes).attr("decode")("utf-8", "replace");
-    };
-    value.attr("log") = text(e.log());
-    value.attr("file") = text(e.place().file);
-    value.attr("line") = e.place().line;
-    value.attr("column") = e.place().column;
-    value.attr("excerpt") = text(e.place().excerpt);
-    raise(value);
-  } catch (const HostError& e) {
-    const py::object value = make(classes.host_error, e);
-    const auto text = [](const std::string& bytes) {
-      return py::bytes(bytes).attr("decode")("utf-8", "replace");
-    };
-    value.attr("type") = text(e.type());
-    value.attr("text") = text(e.text());
-    raise(value);
-  } catch (const TaskError& e) {
-    const py::object value = make(classes.task_error, e);
-    value.attr("operator") = e.operator_name();
-    raise(value);
-  } catch (const QueueClosed& e) {
-    raise(classes.queue_closed, e);
-  } catch (const Cancelled& e) {
-    raise(classes.cancelled, e);
-  } catch (const Timeout& e) {
-    raise(classes.timeout, e);
+    raise_as_first<OutOfRange, InvalidArgument>(e);
   } catch (const Error& e) {
-    raise(classes.error, e);
+    raise_as_first<BackendUnavailable, CudaError, CompileError, HostError,
+                   TaskError, QueueClosed, Cancelled, Timeout, Error>(e);
   } catch (const std::bad_alloc& e) {
     const std::string text = e.what();
     PyErr_SetString(PyExc_MemoryError,
@@ -116,10 +98,10 @@ void rethrow_into_python(const std::exception_ptr& error) {
     PyErr_SetString(PyExc_MemoryError,
                     "gpuos: expected a size that memory can have");
   } catch (const std::exception& e) {
-    raise(PyExc_RuntimeError, e);
+    PyErr_SetObject(PyExc_RuntimeError, decoded(e.what()).ptr());
   } catch (...) {
     // Thrown by code that gpuos runs but did not write.
-    PyErr_SetString(classes.error,
+    PyErr_SetString(python_class<Error>,
                     "gpuos: expected no exceptions but those of C++'s standard "
                     "library, got another");
   }
@@ -138,53 +120,20 @@ void set_python_error(const std::exception_ptr& error) noexcept {
 }
 
 void register_errors(py::module_& module) {
-  const auto base = [](PyObject* type) {
-    return py::reinterpret_borrow<py::object>(type);
-  };
-  classes.error =
-      add_class(module, "Error", "Base of all errors of gpuos but wrong types.",
-                base(PyExc_RuntimeError));
-  const py::object error = base(classes.error);
-  classes.invalid_argument =
-      add_class(module, "InvalidArgument",
-                "The caller broke a documented rule. Nothing was queued.",
-                py::make_tuple(error, base(PyExc_ValueError)));
-  classes.out_of_range = add_class(
-      module, "OutOfRange",
-      "A number is too large, or too small, for its type. Nothing was queued.",
-      py::make_tuple(base(classes.invalid_argument),
-                     base(PyExc_OverflowError)));
-  classes.backend_unavailable =
-      add_class(module, "BackendUnavailable",
-                "The backend, or something that it needs, is not on this "
-                "machine. The message says what to install.",
-                error);
-  classes.cuda_error = add_class(
-      module, "CudaError",
-      "A driver call failed: `code` is the driver's number, `call` the call.",
-      error);
-  classes.compile_error = add_class(
-      module, "CompileError",
-      "Device code did not compile, link or fit; `log` is the compiler's.\n\n"
-      "`file`, `line` and `column` (from 1; 0: not known) are the first\n"
-      "error's, as #line says; `excerpt` is the line and a caret.",
-      error);
-  classes.host_error = add_class(
-      module, "HostError",
-      "Host code of a session threw: `type` as C++ spells it, and its `text`.",
-      error);
-  classes.task_error = add_class(
-      module, "TaskError",
-      "A task failed while it ran; `operator` names the operator.", error);
-  classes.queue_closed =
-      add_class(module, "QueueClosed", "The runtime was closed.", error);
-  classes.cancelled =
-      add_class(module, "Cancelled",
-                "The caller took back what it had asked for.", error);
-  classes.timeout =
-      add_class(module, "Timeout",
-                "A deadline passed before the thing that was waited for.",
-                py::make_tuple(error, base(PyExc_TimeoutError)));
+  add_error<Error>(module, "Error", PyExc_RuntimeError);
+  PyObject* error = python_class<Error>;
+  add_error<InvalidArgument>(module, "InvalidArgument", error,
+                             PyExc_ValueError);
+  add_error<OutOfRange>(module, "OutOfRange", python_class<InvalidArgument>,
+                        PyExc_OverflowError);
+  add_error<BackendUnavailable>(module, "BackendUnavailable", error);
+  add_error<CudaError>(module, "CudaError", error);
+  add_error<CompileError>(module, "CompileError", error);
+  add_error<HostError>(module, "HostError", error);
+  add_error<TaskError>(module, "TaskError", error);
+  add_error<QueueClosed>(module, "QueueClosed", error);
+  add_error<Cancelled>(module, "Cancelled", error);
+  add_error<Timeout>(module, "Timeout", error, PyExc_TimeoutError);
   py::register_local_exception_translator([](std::exception_ptr thrown) {
     if (thrown) set_python_error(thrown);
   });

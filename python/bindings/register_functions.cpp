@@ -52,51 +52,48 @@ std::vector<int> some_axes_of(const py::object& axis, const char* name) {
 }
 
 template <Value (*kFunction)(const Value&)>
-void def_plain(Table& m, const char* name, const char* doc) {
+void def_plain(Table& m, const char* name) {
   m.def_static(
       name, [name](const py::object& x) { return kFunction(of(x, name)); },
-      py::arg("x"), doc);
+      py::arg("x"));
 }
 
 template <Value (*kFunction)(const Operand&)>
-void def_unary(Table& m, const char* name, const char* doc) {
+void def_unary(Table& m, const char* name) {
   m.def_static(
       name, [name](const py::object& x) { return kFunction(of(x, name)); },
-      py::arg("x"), doc);
+      py::arg("x"));
 }
 
 template <Value (*kFunction)(const Value&, const Operand&)>
 void def_scaled(Table& m, const char* name, const char* number,
-                double otherwise, const char* doc) {
+                double otherwise) {
   m.def_static(
       name,
       [name](const py::object& x, const py::object& parameter) {
         const Value value = of(x, name);
         return kFunction(value, number_or_value(parameter, value, name));
       },
-      py::arg("x"), py::arg_v(number, otherwise), doc);
+      py::arg("x"), py::arg_v(number, otherwise));
 }
 
 void def_activations(Table& m) {
-  def_plain<relu>(m, "relu", "max(x, 0); NaN stays.");
-  def_plain<selu>(m, "selu", "torch.nn.functional.selu.");
-  def_plain<logsigmoid>(m, "logsigmoid", "log(sigmoid(x)).");
-  def_plain<mish>(m, "mish", "x * tanh(softplus(x)).");
-  def_plain<softsign>(m, "softsign", "x / (1 + |x|).");
-  def_plain<hardsigmoid>(m, "hardsigmoid", "clip(x + 3, 0, 6) / 6.");
-  def_plain<hardswish>(m, "hardswish", "x * clip(x + 3, 0, 6) / 6.");
-  def_scaled<leaky_relu>(m, "leaky_relu", "negative_slope", 0.01,
-                         "x where it is above 0, else negative_slope * x.");
-  def_scaled<elu>(m, "elu", "alpha", 1.0,
-                  "x where it is above 0, else alpha * expm1(x).");
-  def_scaled<celu>(m, "celu", "alpha", 1.0,
-                   "x where it is above 0, else alpha * expm1(x / alpha).");
-  def_unary<sigmoid>(m, "sigmoid", "1 / (1 + exp(-x)).");
-  def_unary<silu>(m, "silu", "x * sigmoid(x).");
-  def_unary<erf>(m, "erf", "The error function.");
-  def_unary<erfc>(m, "erfc", "1 - erf(x).");
-  def_unary<lgamma>(m, "lgamma", "The logarithm of |gamma(x)|.");
-  def_unary<rsqrt>(m, "rsqrt", "1 / sqrt(x).");
+  def_plain<relu>(m, "relu");
+  def_plain<selu>(m, "selu");
+  def_plain<logsigmoid>(m, "logsigmoid");
+  def_plain<mish>(m, "mish");
+  def_plain<softsign>(m, "softsign");
+  def_plain<hardsigmoid>(m, "hardsigmoid");
+  def_plain<hardswish>(m, "hardswish");
+  def_scaled<leaky_relu>(m, "leaky_relu", "negative_slope", 0.01);
+  def_scaled<elu>(m, "elu", "alpha", 1.0);
+  def_scaled<celu>(m, "celu", "alpha", 1.0);
+  def_unary<sigmoid>(m, "sigmoid");
+  def_unary<silu>(m, "silu");
+  def_unary<erf>(m, "erf");
+  def_unary<erfc>(m, "erfc");
+  def_unary<lgamma>(m, "lgamma");
+  def_unary<rsqrt>(m, "rsqrt");
 }
 
 void def_more_activations(Table& m) {
@@ -110,8 +107,7 @@ void def_more_activations(Table& m) {
         const Value value = of(x, "gelu");
         return approximate == "tanh" ? gelu_tanh(value) : gelu(value);
       },
-      py::arg("x"), py::arg("approximate") = "none",
-      "x * P(X <= x) of a normal X, or its approximation by tanh.");
+      py::arg("x"), py::arg("approximate") = "none");
   m.def_static(
       "softplus",
       [](const py::object& x, const py::object& beta,
@@ -120,8 +116,7 @@ void def_more_activations(Table& m) {
         return softplus(value, number_or_value(beta, value, "softplus"),
                         number_or_value(threshold, value, "softplus"));
       },
-      py::arg("x"), py::arg("beta") = 1.0, py::arg("threshold") = 20.0,
-      "log1p(exp(beta * x)) / beta; x where beta * x is above threshold.");
+      py::arg("x"), py::arg("beta") = 1.0, py::arg("threshold") = 20.0);
   m.def_static(
       "hardtanh",
       [](const py::object& x, const py::object& low, const py::object& high) {
@@ -129,8 +124,7 @@ void def_more_activations(Table& m) {
         return hardtanh(value, number_or_value(low, value, "hardtanh"),
                         number_or_value(high, value, "hardtanh"));
       },
-      py::arg("x"), py::arg("min_val") = -1.0, py::arg("max_val") = 1.0,
-      "clip(x, min_val, max_val).");
+      py::arg("x"), py::arg("min_val") = -1.0, py::arg("max_val") = 1.0);
 }
 
 void def_reductions(Table& m) {
@@ -139,20 +133,19 @@ void def_reductions(Table& m) {
       [](const py::object& x, const py::object& axis, bool keepdims) {
         return logsumexp(of(x, "logsumexp"), axes_of(axis), keepdims);
       },
-      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
-      "log(sum(exp(x))), without overflow.");
+      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false);
   m.def_static(
       "softmax",
       [](const py::object& x, const py::object& axis) {
         return softmax(of(x, "softmax"), axes_of(axis));
       },
-      py::arg("x"), py::arg("axis") = -1, "exp(x) / sum(exp(x)).");
+      py::arg("x"), py::arg("axis") = -1);
   m.def_static(
       "log_softmax",
       [](const py::object& x, const py::object& axis) {
         return log_softmax(of(x, "log_softmax"), axes_of(axis));
       },
-      py::arg("x"), py::arg("axis") = -1, "log(softmax(x)).");
+      py::arg("x"), py::arg("axis") = -1);
   m.def_static(
       "norm",
       [](const py::object& x, double ord, const py::object& axis,
@@ -160,14 +153,13 @@ void def_reductions(Table& m) {
         return norm(of(x, "norm"), ord, axes_of(axis), keepdims);
       },
       py::arg("x"), py::arg("ord") = 2.0, py::arg("axis") = py::none(),
-      py::arg("keepdims") = false, "The norm of vectors along `axis`.");
+      py::arg("keepdims") = false);
   m.def_static(
       "count_nonzero",
       [](const py::object& x, const py::object& axis, bool keepdims) {
         return count_nonzero(of(x, "count_nonzero"), axes_of(axis), keepdims);
       },
-      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
-      "How many elements are not 0.");
+      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false);
 }
 
 void def_choices(Table& m) {
@@ -179,24 +171,21 @@ void def_choices(Table& m) {
             operands_of({condition.ptr(), x.ptr(), y.ptr()}, "where");
         return where(given[0], given[1], given[2]);
       },
-      py::arg("condition"), py::arg("x"), py::arg("y"),
-      "x where the condition holds, else y.");
+      py::arg("condition"), py::arg("x"), py::arg("y"));
   m.def_static(
       "clip",
       [](const py::object& x, const py::object& low, const py::object& high) {
         const Value value = of(x, "clip");
         return clip(value, bound(low, value, true), bound(high, value, false));
       },
-      py::arg("x"), py::arg("min") = py::none(), py::arg("max") = py::none(),
-      "x, no less than `min` and no more than `max`.");
+      py::arg("x"), py::arg("min") = py::none(), py::arg("max") = py::none());
   m.def_static(
       "add",
       [](const py::object& x, const py::object& y, const py::object& alpha) {
         const auto given = operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "add");
         return add(given[0], given[1], given[2]);
       },
-      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1,
-      "x + alpha * y.");
+      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1);
   m.def_static(
       "subtract",
       [](const py::object& x, const py::object& y, const py::object& alpha) {
@@ -204,16 +193,14 @@ void def_choices(Table& m) {
             operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "subtract");
         return subtract(given[0], given[1], given[2]);
       },
-      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1,
-      "x - alpha * y.");
+      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1);
   m.def_static(
       "expand_dims",
       [](const py::object& x, const py::object& axis) {
         return expand_dims(of(x, "expand_dims"),
                            some_axes_of(axis, "expand_dims"));
       },
-      py::arg("x"), py::arg("axis"),
-      "New axes of size 1, at these places of the result.");
+      py::arg("x"), py::arg("axis"));
   m.def_static(
       "concatenate",
       [](const py::object& values, const py::object& axis) {
@@ -223,16 +210,14 @@ void def_choices(Table& m) {
         return ProgramBuilder::concatenate(parts,
                                            integer_as<int>(axis, "axis"));
       },
-      py::arg("values"), py::arg("axis") = 0,
-      "The values behind each other along an axis.");
+      py::arg("values"), py::arg("axis") = 0);
   m.def_static(
       "roll",
       [](const py::object& x, const py::object& shift, const py::object& axis) {
         return roll(of(x, "roll"), integer_of(shift, "roll"),
                     integer_as<int>(axis, "axis"));
       },
-      py::arg("x"), py::arg("shift"), py::arg("axis"),
-      "The elements moved along an axis, the last ones to the front.");
+      py::arg("x"), py::arg("shift"), py::arg("axis"));
   m.def_static(
       "split",
       [](const py::object& x, const py::object& sections,
@@ -240,8 +225,7 @@ void def_choices(Table& m) {
         return split(of(x, "split"), integer_as<int>(sections, "split"),
                      integer_as<int>(axis, "axis"));
       },
-      py::arg("x"), py::arg("sections"), py::arg("axis") = 0,
-      "Parts of the same size along an axis.");
+      py::arg("x"), py::arg("sections"), py::arg("axis") = 0);
   m.def_static(
       "moveaxis",
       [](const py::object& x, const py::object& source,
@@ -249,15 +233,14 @@ void def_choices(Table& m) {
         return moveaxis(of(x, "moveaxis"), some_axes_of(source, "moveaxis"),
                         some_axes_of(destination, "moveaxis"));
       },
-      py::arg("x"), py::arg("source"), py::arg("destination"),
-      "Axes at other places; the others keep their order.");
+      py::arg("x"), py::arg("source"), py::arg("destination"));
 }
 
 }  // namespace
 
 void register_functions(py::module_& module) {
-  Table table(module, "_Functions", py::is_final(), plain_metaclass());
-  forbid_new(table);
+  Table table =
+      add_result_class<Functions>(module, "_Functions", "gpuos._core");
   def_activations(table);
   def_more_activations(table);
   def_reductions(table);

@@ -181,16 +181,6 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-constexpr char kCallDoc[] =
-    "What fuse() returns: runs a Python function as one submission.\n\n"
-    "Call it with the function's arguments. Arrays may be of anybody; numbers\n"
-    "of Python are parameters; None, str, bytes, tuples, enums, types and\n"
-    "dtypes decide what the function does, and each other value is traced\n"
-    "anew. `out=` is an array, or a tuple of them, for the results; else new\n"
-    "arrays are made. `stream=` is as for Runtime.submit(). Returns at once:\n"
-    "what reads the results waits for them.\n\n"
-    "Threads: from any thread.";
-
 // In the body of a class it is a method.
 PyObject* bind(PyObject* self, PyObject* instance, PyObject* /*type*/) {
   if (instance == nullptr) return Py_NewRef(self);
@@ -199,49 +189,22 @@ PyObject* bind(PyObject* self, PyObject* instance, PyObject* /*type*/) {
 
 PyMethodDef methods[] = {
     {"warm", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(warm)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "Trace the function for arguments like these without a run.\n\n"
-     "Returns\n-------\nProgram"},
+     METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"compile",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "warm(), and wait until the runtime has compiled the program.\n\n"
-     "Returns\n-------\nProgram\n\n"
-     "Raises\n------\nCompileError\n    If it cannot; it stays interpreted."},
+     METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_forms",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(forms)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "The shape and dtype of each result, and what puts them together."},
-    {"replace", replace, METH_O,
-     "replace($self, function, /)\n--\n\n"
-     "Run another function from now on.\n\n"
-     "Calls that have returned run what they were called with. Fused "
-     "functions\n"
-     "that call this one are traced again at their next call.\n\n"
-     "Parameters\n----------\n"
-     "function : callable\n"
-     "    With the same parameters. For all structures that were called so "
-     "far\n"
-     "    it gives results of the same dtypes and numbers of axes.\n\n"
-     "Returns\n-------\nint\n    The number of its version.\n\n"
-     "Raises\n------\n"
-     "InvalidArgument\n    If it does not, or cannot be traced. Then nothing "
-     "has changed."},
-    {"_replaced", replaced, METH_O,
-     "_replaced($self, function, /)\n--\n\n"
-     "The same with another function, or what replace() would raise."},
-    {"__copy__", itself, METH_NOARGS, "__copy__($self, /)\n--\n\nItself."},
-    {"__deepcopy__", itself, METH_O,
-     "__deepcopy__($self, memo, /)\n--\n\nItself."},
+     METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"replace", replace, METH_O, "replace($self, function, /)\n--\n\n"},
+    {"_replaced", replaced, METH_O, "_replaced($self, function, /)\n--\n\n"},
+    {"__copy__", itself, METH_NOARGS, "__copy__($self, /)\n--\n\n"},
+    {"__deepcopy__", itself, METH_O, "__deepcopy__($self, memo, /)\n--\n\n"},
     {"__reduce_ex__", reduce, METH_O,
-     "__reduce_ex__($self, protocol, /)\n--\n\n"
-     "Pickles have its name, or its function where it cannot be imported."},
+     "__reduce_ex__($self, protocol, /)\n--\n\n"},
     {"__dask_tokenize__", token, METH_NOARGS,
-     "__dask_tokenize__($self, /)\n--\n\nWhat Dask names results by."},
-    {"programs", programs, METH_NOARGS,
-     "programs($self, /)\n--\n\n"
-     "A list of the programs so far, one for each structure: the dtypes and\n"
-     "ranks of the arrays, the kinds of the numbers, the other arguments."},
+     "__dask_tokenize__($self, /)\n--\n\n"},
+    {"programs", programs, METH_NOARGS, "programs($self, /)\n--\n\n"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -253,16 +216,13 @@ PyMemberDef members[] = {
      READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyGetSetDef properties[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
-     nullptr},
-    {"_runtime", runtime, nullptr, "What it was fused for; None.", nullptr},
-    {"version", version, nullptr, "1, and one more for each replace().",
-     nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict,
+                             PyObject_GenericSetDict, nullptr, nullptr},
+                            {"_runtime", runtime, nullptr, nullptr, nullptr},
+                            {"version", version, nullptr, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kCallDoc)},
-                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
@@ -309,26 +269,14 @@ std::string repr_of_program(const Program& program) {
 }
 
 void register_program(py::module_& module) {
-  py::class_<Program> type(
-      module, "Program",
-      "Elementwise operations and reductions that run as one submission.",
-      py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<Program>(module, "Program");
   type.def_property_readonly(
-          "inputs", [](const Program& p) { return describe(p.inputs()); },
-          "(dtype, ndim) of each input.")
+          "inputs", [](const Program& p) { return describe(p.inputs()); })
       .def_property_readonly(
-          "outputs", [](const Program& p) { return describe(p.outputs()); },
-          "(dtype, ndim) of each output.")
-      .def_property_readonly("scalars", &Program::scalars,
-                             "How many numbers a call gives.")
-      .def_property_readonly(
-          "operations", &Program::operations,
-          "How many operations are left of those that were written.")
-      .def_property_readonly(
-          "hash", &Program::hash,
-          "The same for programs of one structure, in every process.")
+          "outputs", [](const Program& p) { return describe(p.outputs()); })
+      .def_property_readonly("scalars", &Program::scalars)
+      .def_property_readonly("operations", &Program::operations)
+      .def_property_readonly("hash", &Program::hash)
       .def("__repr__", &repr_of_program);
 }
 

@@ -181,38 +181,29 @@ std::string told(const JitModule& module,
 }
 
 void register_module_info(py::module_& module) {
-  py::class_<ModuleInfo> type(module, "ModuleInfo",
-                              "An image that is loaded now.", py::is_final(),
-                              plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  type.def_readonly("name", &ModuleInfo::name, "Of the module's source.")
-      .def_readonly("device", &ModuleInfo::device, "-1: the host.")
-      .def_readonly("bytes", &ModuleInfo::bytes, "Of the image.")
-      .def_property_readonly(
-          "holders",
-          [](const ModuleInfo& self) {
-            py::dict holders;
-            for (const ModuleHolder& holder : self.holders)
-              holders[py::str(holder.what)] = holder.count;
-            return holders;
-          },
-          "Who keeps it loaded: 'operator', 'JitModule', 'Kernel', ... to how "
-          "many.")
+  auto type = add_result_class<ModuleInfo>(module, "ModuleInfo");
+  type.def_readonly("name", &ModuleInfo::name)
+      .def_readonly("device", &ModuleInfo::device)
+      .def_readonly("bytes", &ModuleInfo::bytes)
+      .def_property_readonly("holders",
+                             [](const ModuleInfo& self) {
+                               py::dict holders;
+                               for (const ModuleHolder& holder : self.holders)
+                                 holders[py::str(holder.what)] = holder.count;
+                               return holders;
+                             })
       .def("__repr__", [](const ModuleInfo& self) {
         return "gpuos.ModuleInfo('" + self.name + "', device " +
                std::to_string(self.device) + ", " + std::to_string(self.bytes) +
                " bytes)";
       });
-  module.def("modules", &ModuleRegistry::list,
-             "What this process has loaded, in the order of loading.");
+  module.def("modules", &ModuleRegistry::list);
 }
 
 }  // namespace
 
 void register_jit(py::module_& module) {
-  py::class_<std::stop_source> stop(module, "_StopSource", py::is_final(),
-                                    plain_metaclass());
+  auto stop = add_class<std::stop_source>(module, "_StopSource", "gpuos._core");
   stop.def(py::init<>()).def("request", [](std::stop_source& self) {
     return self.request_stop();
   });
@@ -224,40 +215,8 @@ void register_jit(py::module_& module) {
         const Stream named = stream_from(stream.ptr());
         interruptible([&] { synchronize(named, device); });
       },
-      "Wait until what was launched in a stream is done.\n\n"
-      "Parameters\n----------\n"
-      "stream : None, int or stream\n"
-      "    None: the legacy default stream. Tasks of a Runtime in its own\n"
-      "    streams are not waited for.\n"
-      "device : int\n\n"
-      "Raises\n------\nBackendUnavailable, CudaError",
       py::arg("stream") = py::none(), py::arg("device") = 0);
-  py::class_<JitModule> type(
-      module, "JitModule",
-      "CUDA C++ that is compiled at run time, or an image that is.\n\n"
-      "The embedded `gpuos/` headers can be included. Compiled once and kept\n"
-      "in the disk cache; loaded at the first use of a kernel or a variable,\n"
-      "so that compiling needs no GPU.\n\n"
-      "Parameters\n----------\n"
-      "source : str\n    One of source, path and image is given.\n"
-      "name_expressions : sequence of str\n"
-      "    Templates to instantiate, 'k<float>', and variables, '&counter'.\n"
-      "headers : dict\n    Headers by name, found before any file.\n"
-      "include_dirs : sequence of str or path\n"
-      "options : JitOptions or sequence of str\n"
-      "    A sequence holds NVRTC's own options, as ['-DN=4', "
-      "'--use_fast_math'].\n"
-      "path : str or os.PathLike\n"
-      "    A file with a CUBIN or PTX, which is compiled already.\n"
-      "image : bytes\n    Such an image itself.\n"
-      "name : str\n"
-      "    For messages and profilers. None: 'module.cu', 'module.cubin', or\n"
-      "    the file's.\n"
-      "device : int\n\n"
-      "Raises\n------\n"
-      "InvalidArgument, CompileError, BackendUnavailable, OSError",
-      py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
+  auto type = add_class<JitModule>(module, "JitModule");
   type.def(py::init(&make_module), py::arg("source") = py::none(),
            py::arg("name_expressions") = py::tuple(),
            py::arg("headers") = py::dict(),
@@ -267,80 +226,39 @@ void register_jit(py::module_& module) {
            py::arg("name") = py::none(), py::arg("device") = 0,
            py::arg("_stop") = py::none())
       .def("__getitem__", &kernel_of, py::arg("name"))
-      .def("kernel", &kernel_of,
-           "A name expression, an extern \"C\" kernel, or the one kernel of "
-           "that name.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n    For a name that the module has not.\n"
-           "BackendUnavailable\n    Without a GPU.",
-           py::arg("name"))
-      .def("get_function", &kernel_of, "kernel(), as CuPy names it.",
-           py::arg("name"))
+      .def("kernel", &kernel_of, py::arg("name"))
+      .def("get_function", &kernel_of, py::arg("name"))
       .def(
           "global_address",
           [](const JitModule& self, const std::string& name) {
             return reinterpret_cast<std::uintptr_t>(self.global_address(name));
           },
-          "The address of a __device__ or __constant__ variable.",
           py::arg("name"))
-      .def("global_bytes", &JitModule::global_bytes, "The size of one.",
-           py::arg("name"))
-      .def("read", &read_from,
-           "A copy of a variable.\n\n"
-           "Returns\n-------\nnumpy.ndarray, shape (n,)",
-           py::arg("name"), py::arg("dtype"))
-      .def("write", &write,
-           "Set a variable.\n\n"
-           "Raises\n------\nInvalidArgument\n"
-           "    If `values` has not the size of the variable.",
-           py::arg("name"), py::arg("values"))
-      .def("replace", &replace_source,
-           "Another source under the same handles.\n\n"
-           "Launches that begin later run the new code. Whatever is raised,\n"
-           "everything stays as it was. Every kernel that was ever asked for\n"
-           "must be there again and take the same parameters.\n\n"
-           "Parameters\n----------\n"
-           "source : str\n"
-           "keep : sequence of str\n"
-           "    Variables whose bytes the new ones take over; the others "
-           "begin\n"
-           "    anew. Needs a GPU.\n"
-           "name_expressions, headers, include_dirs, options\n"
-           "    As for JitModule(); None: as before.\n\n"
-           "Returns\n-------\nint\n    The number of the new version.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n"
-           "    For other parameters, and for a variable of `keep` that is\n"
-           "    missing or has another type or size.\n"
-           "CompileError, BackendUnavailable, CudaError",
-           py::arg("source"), py::kw_only(), py::arg("keep") = py::tuple(),
+      .def("global_bytes", &JitModule::global_bytes, py::arg("name"))
+      .def("read", &read_from, py::arg("name"), py::arg("dtype"))
+      .def("write", &write, py::arg("name"), py::arg("values"))
+      .def("replace", &replace_source, py::arg("source"), py::kw_only(),
+           py::arg("keep") = py::tuple(),
            py::arg("name_expressions") = py::none(),
            py::arg("headers") = py::none(),
            py::arg("include_dirs") = py::none(),
            py::arg("options") = py::none())
-      .def_property_readonly(
-          "version",
-          [](const JitModule& self) {
-            const WithoutGil no_gil;
-            return self.version();
-          },
-          "Number of the current source: 1, and one more for each replace().")
-      .def_property_readonly(
-          "image",
-          [](const JitModule& self) {
-            return py::bytes(told(self, &JitModule::image));
-          },
-          "CUBIN, or PTX if the device is newer than NVRTC; what was given.")
+      .def_property_readonly("version",
+                             [](const JitModule& self) {
+                               const WithoutGil no_gil;
+                               return self.version();
+                             })
+      .def_property_readonly("image",
+                             [](const JitModule& self) {
+                               return py::bytes(told(self, &JitModule::image));
+                             })
       .def_property_readonly(
           "log",
-          [](const JitModule& self) { return told(self, &JitModule::log); },
-          "What the compiler said.")
+          [](const JitModule& self) { return told(self, &JitModule::log); })
       .def_property_readonly(
           "arch",
-          [](const JitModule& self) { return told(self, &JitModule::arch); },
-          "'sm_90', or 'compute_90' for PTX.")
-      .def_property_readonly("name", &JitModule::name,
-                             "For messages and profilers.")
+          [](const JitModule& self) { return told(self, &JitModule::arch); })
+      .def_property_readonly("name", &JitModule::name)
       .def("__repr__", [](const JitModule& self) {
         return "gpuos.JitModule('" + self.name() + "', " +
                told(self, &JitModule::arch) + ")";

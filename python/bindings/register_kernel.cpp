@@ -122,7 +122,6 @@ std::string repr_of_arguments(const KernelArgs& self) {
 
 template <typename Type>
 void register_kernel_args(Type& type) {
-  type.attr("__module__") = "gpuos";
   type.def(py::init([](const py::args& values) {
         return std::make_unique<KernelArgs>(arguments_from(values));
       }))
@@ -131,36 +130,20 @@ void register_kernel_args(Type& type) {
 }
 
 void register_attributes(py::module_& module) {
-  py::class_<KernelAttributes> attributes(module, "KernelAttributes",
-                                          "What a kernel needs.",
-                                          py::is_final(), plain_metaclass());
-  attributes.attr("__module__") = "gpuos";
-  forbid_new(attributes);
-  attributes
-      .def_readonly("registers", &KernelAttributes::registers, "Of a thread.")
-      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes,
-                    "Shared memory of a block that the kernel declares.")
-      .def_readonly("local_bytes", &KernelAttributes::local_bytes,
-                    "Of a thread: its stack and what found no register.")
-      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes,
-                    "Constant memory that the module declares.")
-      .def_readonly("max_threads", &KernelAttributes::max_threads,
-                    "The largest block that it can have.")
+  auto attributes =
+      add_result_class<KernelAttributes>(module, "KernelAttributes");
+  attributes.def_readonly("registers", &KernelAttributes::registers)
+      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes)
+      .def_readonly("local_bytes", &KernelAttributes::local_bytes)
+      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes)
+      .def_readonly("max_threads", &KernelAttributes::max_threads)
       .def_readonly("max_dynamic_shared_bytes",
-                    &KernelAttributes::max_dynamic_shared_bytes,
-                    "What a launch may ask for beside shared_bytes.");
+                    &KernelAttributes::max_dynamic_shared_bytes);
 }
 
 void register_launch(py::module_& module) {
-  py::class_<KernelLaunch> type(
-      module, "KernelLaunch",
-      "A kernel with its grid and its block: call it with the arguments.",
-      py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  type.def("__call__", &launch_configured,
-           "Launch it.\n\n"
-           "Raises\n------\nInvalidArgument, CudaError")
+  auto type = add_result_class<KernelLaunch>(module, "KernelLaunch");
+  type.def("__call__", &launch_configured)
       .def("__repr__", [](const KernelLaunch& self) {
         return "gpuos.KernelLaunch('" + self.kernel.name() + "', grid " +
                text_of_dim(self.config.grid) + ", block " +
@@ -171,71 +154,27 @@ void register_launch(py::module_& module) {
 }  // namespace
 
 void register_kernel(py::module_& module) {
-  py::class_<KernelArgs> args(
-      module, "KernelArgs",
-      "Arguments of a launch, read once and used often.\n\n"
-      "Numbers without a type (int, float, bool) become what the kernel's\n"
-      "parameter is; NumPy scalars (structured ones too) and ctypes objects\n"
-      "go by value as they are; arrays on the device go as their address, "
-      "None\n"
-      "as a null pointer.",
-      py::is_final(), plain_metaclass());
+  auto args = add_class<KernelArgs>(module, "KernelArgs");
   register_kernel_args(args);
 
   register_attributes(module);
   register_launch(module);
-  py::class_<Kernel> type(module, "Kernel",
-                          "A kernel, which keeps its module loaded. After\n"
-                          "JitModule.replace() it is the new one.",
-                          py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  type.def_property_readonly("name", &Kernel::name,
-                             "As it was asked for: 'f<float>'.")
-      .def_property_readonly("attributes", without_gil(&Kernel::attributes),
-                             "What it needs, a KernelAttributes.")
+  auto type = add_result_class<Kernel>(module, "Kernel");
+  type.def_property_readonly("name", &Kernel::name)
+      .def_property_readonly("attributes", without_gil(&Kernel::attributes))
       .def_property_readonly("parameter_bytes",
-                             without_gil(&Kernel::parameter_bytes),
-                             "Bytes of each parameter, in order.")
-      .def("launch", &launch,
-           "Launch it.\n\n"
-           "Parameters\n----------\n"
-           "grid, block : int or sequence of 1 to 3\n"
-           "args : sequence or KernelArgs\n"
-           "    Arrays must live until the kernel is done.\n"
-           "shared_bytes : int\n    Dynamic shared memory of a block.\n"
-           "stream : None, int or stream\n"
-           "    A handle, or a stream of PyTorch or CuPy; None: the legacy\n"
-           "    default stream.\n"
-           "cooperative : bool\n    All blocks run at once.\n"
-           "cluster : int or sequence\n    Blocks of a cluster.\n\n"
-           "Raises\n------\nInvalidArgument\n"
-           "    If the arguments are not what the kernel takes, or the launch\n"
-           "    is larger than the device allows.\n"
-           "CudaError",
-           py::arg("grid"), py::arg("block"), py::arg("args") = py::tuple(),
-           py::arg("shared_bytes") = 0, py::arg("stream") = py::none(),
-           py::kw_only(), py::arg("cooperative") = false,
-           py::arg("cluster") = py::none())
-      .def("__call__", &call_as_cupy,
-           "Launch it, as CuPy's kernels are: launch() by another form.\n\n"
-           "Parameters\n----------\n"
-           "grid, block, args, stream, cooperative, cluster\n"
-           "    As for launch().\n"
-           "shared_mem : int\n    Dynamic shared memory of a block.\n\n"
-           "Raises\n------\nInvalidArgument, CudaError",
-           py::arg("grid"), py::arg("block"), py::arg("args") = py::tuple(),
-           py::kw_only(), py::arg("shared_mem") = 0,
-           py::arg("stream") = py::none(), py::arg("cooperative") = false,
-           py::arg("cluster") = py::none())
-      .def("__getitem__", &configured,
-           "The launch without its arguments, as Numba has it:\n"
-           "kernel[grid, block](x, 3), kernel[grid, block, stream, "
-           "shared_bytes].",
-           py::arg("key"))
+                             without_gil(&Kernel::parameter_bytes))
+      .def("launch", &launch, py::arg("grid"), py::arg("block"),
+           py::arg("args") = py::tuple(), py::arg("shared_bytes") = 0,
+           py::arg("stream") = py::none(), py::kw_only(),
+           py::arg("cooperative") = false, py::arg("cluster") = py::none())
+      .def("__call__", &call_as_cupy, py::arg("grid"), py::arg("block"),
+           py::arg("args") = py::tuple(), py::kw_only(),
+           py::arg("shared_mem") = 0, py::arg("stream") = py::none(),
+           py::arg("cooperative") = false, py::arg("cluster") = py::none())
+      .def("__getitem__", &configured, py::arg("key"))
       .def("max_active_blocks", without_gil(&Kernel::max_active_blocks),
-           "Blocks that fit one multiprocessor at a time.", py::arg("block"),
-           py::arg("shared_bytes") = 0)
+           py::arg("block"), py::arg("shared_bytes") = 0)
       .def(
           "suggest_block",
           [](const Kernel& self, std::size_t shared_bytes) {
@@ -243,7 +182,6 @@ void register_kernel(py::module_& module) {
                 without_gil(&Kernel::suggest_block)(self, shared_bytes);
             return std::pair(occupancy.min_grid, occupancy.block);
           },
-          "The grid and block that keep most threads on the device.",
           py::arg("shared_bytes") = 0)
       .def("__repr__", [](const Kernel& self) {
         return "gpuos.Kernel('" + self.name() + "')";

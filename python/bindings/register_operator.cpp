@@ -106,44 +106,27 @@ std::string version_repr(const OperatorVersion& self) {
 }
 
 void register_version(py::module_& module) {
-  py::class_<OperatorVersion> type(
-      module, "OperatorVersion",
-      "One of the bodies that an operator has had, from Operator.versions.",
-      py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  type.def_readonly("number", &OperatorVersion::number,
-                    "1 for the first, and one more for each replace() and "
-                    "rollback().")
-      .def_readonly("before", &OperatorVersion::before,
-                    "The version that Runtime.rollback() takes back; 0: none.")
-      .def_property_readonly(
-          "expression",
-          [](const OperatorVersion& self) {
-            return text_or_none(self.expression);
-          },
-          "Its text; None: it is a whole operator, or built in.")
+  auto type = add_result_class<OperatorVersion>(module, "OperatorVersion");
+  type.def_readonly("number", &OperatorVersion::number)
+      .def_readonly("before", &OperatorVersion::before)
+      .def_property_readonly("expression",
+                             [](const OperatorVersion& self) {
+                               return text_or_none(self.expression);
+                             })
       .def_property_readonly(
           "source",
-          [](const OperatorVersion& self) { return text_or_none(self.source); },
-          "CUDA C++ of a whole operator; None: it is none, or built in.")
+          [](const OperatorVersion& self) { return text_or_none(self.source); })
       .def_property_readonly(
           "params",
-          [](const OperatorVersion& self) { return dtypes_of(self.params); },
-          "Scalar parameters: name to dtype, in order.")
+          [](const OperatorVersion& self) { return dtypes_of(self.params); })
       .def_property_readonly(
           "defaults",
-          [](const OperatorVersion& self) { return defaults_of(self.params); },
-          "Their default values: name of a parameter to number.")
+          [](const OperatorVersion& self) { return defaults_of(self.params); })
       .def_property_readonly(
           "symbol",
-          [](const OperatorVersion& self) { return text_or_none(self.symbol); },
-          "The function of `ptx`, `ltoir` or `cubin`; None: it is none of "
-          "those.")
-      .def_readonly("is_builtin", &OperatorVersion::is_builtin,
-                    "Whether it is the operator that every runtime has.")
-      .def_readonly("is_current", &OperatorVersion::is_current,
-                    "Whether submit() ran it when this was read.")
+          [](const OperatorVersion& self) { return text_or_none(self.symbol); })
+      .def_readonly("is_builtin", &OperatorVersion::is_builtin)
+      .def_readonly("is_current", &OperatorVersion::is_current)
       .def("__repr__", &version_repr);
 }
 
@@ -177,32 +160,17 @@ void rollback(AliasObject& self) {
 }
 
 void register_alias(py::module_& module) {
-  py::class_<AliasObject, std::shared_ptr<AliasObject>> type(
-      module, "Alias",
-      "A name that points at an operator.\n\n"
-      "A switch is one store: tasks submitted before it run the operator that\n"
-      "they were submitted with.",
-      py::is_final(), plain_metaclass());
+  auto type = add_result_class<AliasObject, std::shared_ptr<AliasObject>>(
+      module, "Alias");
   alias_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
   type.def_property_readonly(
-          "name", [](const AliasObject& self) { return self.alias.name(); },
-          "The name that submit() takes.")
-      .def_property_readonly(
-          "target",
-          [](const AliasObject& self) {
-            return self.runtime->find(target_name(self));
-          },
-          "The operator that the name means now.")
-      .def("switch", &switch_to, py::arg("target"),
-           "Point at another operator that takes the same arguments.\n\n"
-           "Raises\n------\n"
-           "InvalidArgument\n    If it takes others, or is not defined.")
-      .def("rollback", &rollback,
-           "Back to the target before the last switch; the last 256 can be "
-           "taken back.\n\n"
-           "Raises\n------\nInvalidArgument\n    If there is none.")
+          "name", [](const AliasObject& self) { return self.alias.name(); })
+      .def_property_readonly("target",
+                             [](const AliasObject& self) {
+                               return self.runtime->find(target_name(self));
+                             })
+      .def("switch", &switch_to, py::arg("target"))
+      .def("rollback", &rollback)
       .def(
           "__reduce_ex__",
           [](const AliasObject& /*self*/, int /*protocol*/) {
@@ -221,57 +189,31 @@ void register_alias(py::module_& module) {
 
 void register_operator(py::module_& module) {
   register_version(module);
-  py::class_<OperatorObject, OperatorPtr> type(
-      module, "Operator",
-      "A defined operator, from Runtime.define() or find().", py::is_final(),
-      plain_metaclass());
+  auto type = add_result_class<OperatorObject, OperatorPtr>(module, "Operator");
   operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
   type.def_property_readonly(
-          "name", [](const OperatorObject& self) { return self.op.name(); },
-          "The name that submit() takes.")
+          "name", [](const OperatorObject& self) { return self.op.name(); })
       .def_property_readonly(
           "is_defined",
-          [](const OperatorObject& self) { return self.op.is_defined(); },
-          "False after undefine().")
-      .def_property_readonly(
-          "params",
-          [](const OperatorObject& self) {
-            return dtypes_of(self.op.params());
-          },
-          "Scalar parameters of the current version: name to dtype, in order.")
-      .def_property_readonly(
-          "defaults",
-          [](const OperatorObject& self) {
-            return defaults_of(self.op.params());
-          },
-          "Default values of the current version: name of a parameter to "
-          "number.")
-      .def_property_readonly(
-          "inputs", &inputs_of,
-          "Names of the inputs that submit() takes, in order, as a tuple of "
-          "str;\nNone: they have no names.")
-      .def_property_readonly("expression", &expression_of,
-                             "What it computes, as text; None: it is a whole "
-                             "operator, or built in.")
+          [](const OperatorObject& self) { return self.op.is_defined(); })
+      .def_property_readonly("params",
+                             [](const OperatorObject& self) {
+                               return dtypes_of(self.op.params());
+                             })
+      .def_property_readonly("defaults",
+                             [](const OperatorObject& self) {
+                               return defaults_of(self.op.params());
+                             })
+      .def_property_readonly("inputs", &inputs_of)
+      .def_property_readonly("expression", &expression_of)
       .def_property_readonly(
           "_reduces",
-          [](const OperatorObject& self) { return self.op.reduces(); },
-          "Whether its expression has a reduction.")
-      .def_property_readonly("version", &version_of,
-                             "Number of the current version: 1, and one more "
-                             "for each replace() and rollback().\n"
-                             "0 after undefine().")
-      .def_property_readonly("versions", &versions_of,
-                             "Those that are loaded, the current one last: a "
-                             "list of OperatorVersion.")
+          [](const OperatorObject& self) { return self.op.reduces(); })
+      .def_property_readonly("version", &version_of)
+      .def_property_readonly("versions", &versions_of)
       .def_property_readonly(
           "definition",
-          [](const OperatorObject& self) { return definition_of(self.op); },
-          "What define() takes to make its current version: a Definition.\n"
-          "Raises InvalidArgument for what is built in, undefined or of a "
-          "Session.")
+          [](const OperatorObject& self) { return definition_of(self.op); })
       .def("__copy__", [](const OperatorPtr& self) { return self; })
       .def(
           "__deepcopy__",
@@ -282,7 +224,7 @@ void register_operator(py::module_& module) {
           [](const OperatorPtr& self, int /*protocol*/) {
             return python_module("gpuos.sending").attr("of_operator")(self);
           },
-          py::arg("protocol"), py::pos_only(), "Pickles give its definition.")
+          py::arg("protocol"), py::pos_only())
       .def("__dask_tokenize__",
            [](const OperatorPtr& self) {
              return python_module("gpuos.sending")

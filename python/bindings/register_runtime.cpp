@@ -25,7 +25,6 @@
 #include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
-#include "runtime_docs.h"
 #include "runtime_object.h"
 #include "stats_dict.h"
 #include "stream.h"
@@ -337,49 +336,43 @@ void add_operators(Class& type) {
            py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = true, py::arg("tiered") = false,
-           py::arg("checked") = none, docs::kDefine)
+           py::arg("checked") = none)
       .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
            py::arg("ltoir") = none, py::arg("cubin") = none,
            py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = none, py::arg("checked") = none,
-           py::arg("expected") = none, docs::kReplace)
+           py::arg("expected") = none)
       .def("rollback", &roll_back, py::arg("op"), py::kw_only(),
-           py::arg("to") = none, py::arg("expected") = none, docs::kRollback)
-      .def("restore", &restore, py::arg("op"), docs::kRestore)
-      .def("define_many", &define_many, py::arg("definitions"),
-           docs::kDefineMany)
-      .def("undefine", &undefine, py::arg("op"), docs::kUndefine)
-      .def("alias", &alias, py::arg("name"), py::arg("op"), docs::kAlias)
-      .def("find", &RuntimeObject::find, py::arg("name"), docs::kFind)
-      .def(
-          "operators",
-          [](const RuntimeObject& self) {
-            const WithoutGil no_gil;
-            return self.core().operator_names();
-          },
-          docs::kOperators)
-      .def("fuse", &fuse, py::arg("function"), docs::kFuse)
+           py::arg("to") = none, py::arg("expected") = none)
+      .def("restore", &restore, py::arg("op"))
+      .def("define_many", &define_many, py::arg("definitions"))
+      .def("undefine", &undefine, py::arg("op"))
+      .def("alias", &alias, py::arg("name"), py::arg("op"))
+      .def("find", &RuntimeObject::find, py::arg("name"))
+      .def("operators",
+           [](const RuntimeObject& self) {
+             const WithoutGil no_gil;
+             return self.core().operator_names();
+           })
+      .def("fuse", &fuse, py::arg("function"))
       .def("watch", &watch, py::arg("op"), py::arg("path") = none,
-           py::kw_only(), py::arg("on_error") = none, docs::kWatch);
+           py::kw_only(), py::arg("on_error") = none);
 }
 
 template <typename Class>
 void add_memory(Class& type) {
-  type.def("array", &array, py::arg("source"), py::arg("dtype") = py::none(),
-           docs::kArray)
-      .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32",
-           docs::kEmpty)
-      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32",
-           docs::kZeros)
+  type.def("array", &array, py::arg("source"), py::arg("dtype") = py::none())
+      .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32")
+      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32")
       .def(
           "ones",
           [](RuntimeObject& self, const py::object& shape,
              const py::object& dtype) {
             return filled(empty(self, shape, dtype), py::int_(1));
           },
-          py::arg("shape"), py::arg("dtype") = "float32", docs::kOnes)
+          py::arg("shape"), py::arg("dtype") = "float32")
       .def(
           "full",
           [](RuntimeObject& self, const py::object& shape,
@@ -391,8 +384,7 @@ void add_memory(Class& type) {
                     : dtype;
             return filled(empty(self, shape, of), value);
           },
-          py::arg("shape"), py::arg("value"), py::arg("dtype") = py::none(),
-          docs::kFull)
+          py::arg("shape"), py::arg("value"), py::arg("dtype") = py::none())
       .def(
           "zeros_like",
           [](RuntimeObject& self, const py::object& like,
@@ -402,7 +394,7 @@ void add_memory(Class& type) {
             return zeros(self, like.attr("shape"),
                          dtype.is_none() ? like.attr("dtype") : dtype);
           },
-          py::arg("like"), py::arg("dtype") = py::none(), docs::kZerosLike)
+          py::arg("like"), py::arg("dtype") = py::none())
       .def(
           "arange",
           [](RuntimeObject& self, const py::object& start,
@@ -418,7 +410,7 @@ void add_memory(Class& type) {
                          dtype);
           },
           py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1,
-          py::arg("dtype") = py::none(), docs::kArange)
+          py::arg("dtype") = py::none())
       .def(
           "linspace",
           [](RuntimeObject& self, const py::object& start,
@@ -431,8 +423,7 @@ void add_memory(Class& type) {
                          dtype);
           },
           py::arg("start"), py::arg("stop"), py::arg("num") = 50, py::kw_only(),
-          py::arg("endpoint") = true, py::arg("dtype") = py::none(),
-          docs::kLinspace);
+          py::arg("endpoint") = true, py::arg("dtype") = py::none());
 }
 
 template <typename Class>
@@ -447,24 +438,19 @@ void add_life(Class& type) {
              return std::make_shared<RuntimeObject>(options_from(all));
            }),
            py::arg("backend") = "auto", py::arg("device") = 0,
-           py::arg("residency") = "auto",
-           (docs::kRuntimeInit + options_doc() + docs::kRuntimeRaises).c_str())
-      .def("wait", &wait, py::arg("ticket"), py::arg("timeout") = py::none(),
-           docs::kWait)
-      .def("synchronize", &synchronize, py::arg("timeout") = py::none(),
-           docs::kSynchronize)
-      .def("flush", &flush, py::arg("stream") = py::none(), docs::kFlush)
-      .def("stats", &stats, docs::kStats)
-      .def(
-          "close",
-          [](RuntimeObject& self) {
-            if (self.is_shared)
-              throw InvalidArgument(
-                  "close: expected a runtime of your own, got the one that "
-                  "this process shares, which stays until its end");
-            self.close();
-          },
-          docs::kClose)
+           py::arg("residency") = "auto")
+      .def("wait", &wait, py::arg("ticket"), py::arg("timeout") = py::none())
+      .def("synchronize", &synchronize, py::arg("timeout") = py::none())
+      .def("flush", &flush, py::arg("stream") = py::none())
+      .def("stats", &stats)
+      .def("close",
+           [](RuntimeObject& self) {
+             if (self.is_shared)
+               throw InvalidArgument(
+                   "close: expected a runtime of your own, got the one that "
+                   "this process shares, which stays until its end");
+             self.close();
+           })
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__",
            [](RuntimeObject& self, const py::object& error, const py::args&) {
@@ -473,24 +459,20 @@ void add_life(Class& type) {
              if (error.is_none())
                self.close();
              else
-               self.leave();
+               self.leave(PyErr_GivenExceptionMatches(
+                              error.ptr(), PyExc_KeyboardInterrupt) != 0);
            })
-      .def_property_readonly(
-          "backend",
-          [](const RuntimeObject& self) {
-            return std::string(self.core().backend());
-          },
-          "\"host\" or \"cuda\".")
+      .def_property_readonly("backend",
+                             [](const RuntimeObject& self) {
+                               return std::string(self.core().backend());
+                             })
       .def_property_readonly(
           "is_closed",
-          [](const RuntimeObject& self) { return self.core().is_closed(); },
-          "Whether close() was called.")
-      .def_property_readonly(
-          "options",
-          [](const RuntimeObject& self) {
-            return options_to_dict(self.core().options());
-          },
-          "What the runtime was set up with, defaults included.")
+          [](const RuntimeObject& self) { return self.core().is_closed(); })
+      .def_property_readonly("options",
+                             [](const RuntimeObject& self) {
+                               return options_to_dict(self.core().options());
+                             })
       .def(
           "__reduce_ex__",
           [](const RuntimeObject& /*self*/, int /*protocol*/) {
@@ -504,13 +486,13 @@ void add_life(Class& type) {
 
 void register_runtime(py::module_& module) {
   py::class_<RuntimeObject, RuntimePtr> type(
-      module, "Runtime", docs::kRuntime, py::custom_type_setup(collect_cycles));
+      module, "Runtime", py::custom_type_setup(collect_cycles));
   runtime_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   module.def(
       "_is_shared",
       [](const RuntimeObject& runtime) { return runtime.is_shared; },
-      py::arg("runtime"), "Whether it is the default runtime of a device.");
+      py::arg("runtime"));
   add_life(type);
   add_memory(type);
   add_operators(type);

@@ -127,26 +127,14 @@ class Transaction {
 
 void register_transaction(py::module_& module) {
   const auto none = py::none();
-  py::class_<Transaction> type(
-      module, "Transaction",
-      "Definitions and replacements that become visible together when the\n"
-      "`with` block ends, or not at all: from Runtime.transaction().\n\n"
-      "No submission sees some of them and not the others. Everything is\n"
-      "compiled at the end of the block, which raises what define() and\n"
-      "replace() raise; then nothing has changed. A block that raises changes\n"
-      "nothing either.",
-      py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
+  auto type = add_result_class<Transaction>(module, "Transaction");
   type.def("define", &Transaction::define, py::arg("name"),
            py::arg("expression") = none, py::kw_only(),
            py::arg("source") = none, py::arg("ptx") = none,
            py::arg("ltoir") = none, py::arg("cubin") = none,
            py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = true, py::arg("checked") = none,
-           "Define an operator as Runtime.define() does; find() has it after "
-           "the block.")
+           py::arg("elementwise") = true, py::arg("checked") = none)
       .def("replace", &Transaction::replace, py::arg("op"),
            py::arg("expression") = none, py::kw_only(),
            py::arg("source") = none, py::arg("ptx") = none,
@@ -154,40 +142,32 @@ void register_transaction(py::module_& module) {
            py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = none, py::arg("checked") = none,
-           py::arg("expected") = none,
-           "Give an operator a new body as Runtime.replace() does.")
+           py::arg("expected") = none)
       .def("__getattr__",
            [](const Transaction&, const std::string& name) -> py::object {
              throw py::attribute_error(
                  "transaction: expected define() or replace(), got " + name +
                  "; a runtime's other calls come before or after the block");
            })
-      .def(
-          "__enter__",
-          [](const py::object& self) {
-            self.cast<Transaction&>().enter();
-            return self;
-          },
-          "Begin.")
+      .def("__enter__",
+           [](const py::object& self) {
+             self.cast<Transaction&>().enter();
+             return self;
+           })
       .def(
           "__exit__",
           [](Transaction& self, const py::object& kind, const py::object&,
              const py::object&) { self.leave(kind); },
           py::arg("kind"), py::arg("error"), py::arg("traceback"),
-          py::pos_only(), "Compile and publish everything.");
-  py::setattr(
-      reinterpret_cast<PyObject*>(runtime_type), "transaction",
-      py::cpp_function(
-          [](const std::shared_ptr<RuntimeObject>& self) {
-            return std::make_unique<Transaction>(self);
-          },
-          py::name("transaction"),
-          py::is_method(py::handle(reinterpret_cast<PyObject*>(runtime_type))),
-          "Return a Transaction: definitions and replacements that become\n"
-          "visible together.\n\n"
-          ">>> with rt.transaction() as change:\n"
-          "...     change.replace(\"step\", \"o = x + v\")\n"
-          "...     change.replace(\"kick\", \"o = v - x\")"));
+          py::pos_only());
+  py::setattr(reinterpret_cast<PyObject*>(runtime_type), "transaction",
+              py::cpp_function(
+                  [](const std::shared_ptr<RuntimeObject>& self) {
+                    return std::make_unique<Transaction>(self);
+                  },
+                  py::name("transaction"),
+                  py::is_method(
+                      py::handle(reinterpret_cast<PyObject*>(runtime_type)))));
 }
 
 }  // namespace gpuos::python

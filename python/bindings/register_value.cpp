@@ -296,7 +296,7 @@ py::object class_of(const py::object& self) {
 }
 
 // The dict gets it, since an assignment would set the class of the type.
-void add_class(const py::handle& type) {
+void add_class_property(const py::handle& type) {
   auto* const object = reinterpret_cast<PyTypeObject*>(type.ptr());
   const py::object property = builtin("property")(py::cpp_function(&class_of));
   if (PyDict_SetItemString(object->tp_dict, "__class__", property.ptr()) != 0)
@@ -315,28 +315,23 @@ std::string value_repr(const Value& x) {
 template <typename Class>
 void add_attributes(Class& type) {
   type.def_property_readonly(
-          "dtype", [](const Value& x) { return numpy_dtype(x.dtype()); },
-          "The element type, as a NumPy dtype.")
-      .def_property_readonly("ndim", &Value::rank, "How many axes.")
+          "dtype", [](const Value& x) { return numpy_dtype(x.dtype()); })
+      .def_property_readonly("ndim", &Value::rank)
       .def_property_readonly("_is_number", &Value::is_weak)
       .def("_told",
            [](const Value& x) {
              if (py::object number = tell_number(x)) return number;
              throw py::key_error("a value that is no number");
            })
-      .def_property_readonly(
-          "T", [](const Value& x) { return transpose(x); }, "Axes reversed.")
-      .def_property_readonly(
-          "mT", [](const Value& x) { return swapaxes(x, -2, -1); },
-          "The last two axes swapped.")
-      .def_property_readonly("real", attribute("real", real), "The real part.")
-      .def_property_readonly("imag", attribute("imag", imag),
-                             "The imaginary part.")
+      .def_property_readonly("T", [](const Value& x) { return transpose(x); })
+      .def_property_readonly("mT",
+                             [](const Value& x) { return swapaxes(x, -2, -1); })
+      .def_property_readonly("real", attribute("real", real))
+      .def_property_readonly("imag", attribute("imag", imag))
       .def_property_readonly(
           "shape",
-          [](const Value& x) { return py::tuple(py::cast(shape_asked(x))); },
-          "The sizes of the axes; who asks is traced for each shape.")
-      .def_property_readonly("size", &size_asked, "How many elements.")
+          [](const Value& x) { return py::tuple(py::cast(shape_asked(x))); })
+      .def_property_readonly("size", &size_asked)
       .def("__len__", &length_asked)
       .def("__iter__", &rows)
       .def("__repr__", &value_repr);
@@ -349,8 +344,8 @@ void add_methods(Class& type) {
           [](const Value& x, const py::object& dtype, const py::kwargs&) {
             return astype(x, dtype_of(dtype));
           },
-          py::arg("dtype"), "The same numbers as another dtype.")
-      .def("transpose", &transposed, "Axes in another order.")
+          py::arg("dtype"))
+      .def("transpose", &transposed)
       .def("swapaxes", &swapaxes, py::arg("axis1"), py::arg("axis2"))
       .def("conj", conjugated("conj"))
       .def("conjugate", conjugated("conjugate"))
@@ -412,18 +407,9 @@ void add_refusals(Class& type) {
 
 void register_value(py::module_& module) {
   module.def("_is_operation", &is_operation, py::arg("name"));
-  py::class_<Value> type(
-      module, "Value",
-      "Stands for an array or a number while a function is traced.\n\n"
-      "It has NumPy's operators, its elementwise functions and reductions. "
-      "Its\n"
-      "dtype and its number of axes are known, its shape and its numbers are\n"
-      "not.",
-      py::is_final(), plain_metaclass());
+  auto type = add_result_class<Value>(module, "Value");
   value_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  add_class(type);
+  add_class_property(type);
   add_attributes(type);
   add_reductions(type);
   add_methods(type);

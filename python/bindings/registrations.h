@@ -4,19 +4,32 @@
 
 namespace gpuos::python {
 
-/// Classes are instances of `type`, as their stubs say.
-inline pybind11::metaclass plain_metaclass() {
-  return pybind11::metaclass(reinterpret_cast<PyObject*>(&PyType_Type));
+/// Adds a final class that Python shows as one of the package `home`.
+template <typename Type, typename... Options>
+pybind11::class_<Type, Options...> add_class(pybind11::module_& module,
+                                             const char* name,
+                                             const char* home = "gpuos") {
+  // Classes are instances of `type`, as their stubs say.
+  pybind11::class_<Type, Options...> type(
+      module, name, pybind11::is_final(),
+      pybind11::metaclass(reinterpret_cast<PyObject*>(&PyType_Type)));
+  type.attr("__module__") = home;
+  return type;
 }
 
-/// Only gpuos makes instances; one made by Python would be empty.
-inline void forbid_new(const pybind11::handle& type) {
+/// Adds a class of which only gpuos makes instances. One that Python makes
+/// would be empty.
+template <typename Type, typename... Options>
+pybind11::class_<Type, Options...> add_result_class(
+    pybind11::module_& module, const char* name, const char* home = "gpuos") {
+  auto type = add_class<Type, Options...>(module, name, home);
   reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new =
       [](PyTypeObject* made, PyObject*, PyObject*) -> PyObject* {
     PyErr_Format(PyExc_TypeError, "%s: only gpuos makes instances",
                  made->tp_name);
     return nullptr;
   };
+  return type;
 }
 
 // Each adds its classes and functions to the module, in the order of
@@ -39,5 +52,9 @@ void register_kernel(pybind11::module_& module);
 void register_jit(pybind11::module_& module);
 void register_session(pybind11::module_& module);
 void register_bridge(pybind11::module_& module);
+
+/// Gives the names that are registered the docstrings of _core.pyi. Throws:
+/// ImportError for a name that the module does not have.
+void add_docstrings(const pybind11::module_& module);
 
 }  // namespace gpuos::python

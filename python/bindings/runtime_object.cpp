@@ -13,6 +13,7 @@
 #include "native.h"
 #include "own_lock.h"
 #include "reading.h"
+#include "waiting.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -28,6 +29,22 @@ std::vector<RuntimeObject*>& live_runtimes() {
 std::size_t next_number() {
   static std::size_t last = 0;  // under the GIL, or what stands for it
   return ++last;
+}
+
+/// Returns whether Ctrl-C ended the program. An interactive interpreter keeps
+/// the last exception of an earlier input, so there this is false.
+bool is_program_interrupted() {
+  if (PySys_GetObject("ps1") != nullptr) return false;
+  PyObject* last = PySys_GetObject("last_type");
+  return last != nullptr &&
+         PyErr_GivenExceptionMatches(last, PyExc_KeyboardInterrupt) != 0;
+}
+
+/// Closes `core`, and drops the tasks that have not begun if it can.
+void close_interrupted(Runtime& core) {
+  const WithoutGil no_gil;
+  core.drop_pending();
+  core.close();
 }
 
 }  // namespace
@@ -249,10 +266,7 @@ void RuntimeObject::close() {
   } catch (const Error&) {
     failure = std::current_exception();
   }
-  {
-    const WithoutGil no_gil;
-    core_->close();
-  }
+  interruptible([this] { core_->close(); });
   let_go();
   if (failure != nullptr) std::rethrow_exception(failure);
 }
@@ -269,13 +283,15 @@ void RuntimeObject::let_go() noexcept {
   std::exchange(results_, nullptr).reset();
 }
 
-void RuntimeObject::leave() {
+void RuntimeObject::leave(bool is_interrupted) {
   core_->hurry();
   try {
-    close();
+    if (!is_interrupted) return close();
+    close_interrupted(*core_);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // The caller must get the error that ends the block.
   }
+  if (is_interrupted) let_go();
 }
 
 void RuntimeObject::drain_all() noexcept {
@@ -312,11 +328,13 @@ void RuntimeObject::close_all() noexcept {
     const auto live = weak.lock();
     if (live == nullptr) continue;
     try {
-      const WithoutGil no_gil;
       live->core_->hurry();
-      live->core_->close();
+      if (is_program_interrupted())
+        close_interrupted(*live->core_);
+      else
+        interruptible([&] { live->core_->close(); });
     } catch (...) {  // NOLINT(bugprone-empty-catch)
-      // Nobody is left to be told.
+      // No caller is left to get an error.
     }
   }
 }

@@ -96,8 +96,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   void wait_for_memory(const void* data, std::size_t bytes);
   void close();
   /// Ends while an exception leaves the block, without an error and without a
-  /// long wait.
-  void leave();
+  /// long wait. `is_interrupted`: drops the tasks that have not begun.
+  void leave(bool is_interrupted);
 
   /// Visits the objects that pending tasks use, for the garbage collector. They
   /// may hold this runtime.

@@ -12,7 +12,6 @@
 #include "keywords.h"
 #include "pybind_objects.h"
 #include "registrations.h"
-#include "runtime_docs.h"
 #include "runtime_object.h"
 #include "stream.h"
 #include "submit_many.h"
@@ -93,11 +92,14 @@ PyCFunction as_c_function(PyObject* (*function)(PyObject*, PyObject* const*,
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-PyMethodDef submit_method = {"submit", as_c_function(&call<submit_one>),
-                             METH_FASTCALL | METH_KEYWORDS, docs::kSubmit};
+PyMethodDef submit_method = {
+    "submit", as_c_function(&call<submit_one>), METH_FASTCALL | METH_KEYWORDS,
+    "submit($self, op, /, *inputs, out, stream=None, **params)\n--\n\n"};
 PyMethodDef submit_many_method = {
     "submit_many", as_c_function(&call<submit_many>),
-    METH_FASTCALL | METH_KEYWORDS, docs::kSubmitMany};
+    METH_FASTCALL | METH_KEYWORDS,
+    "submit_many($self, op, /, *columns, out=None, sizes=None, dtype=None, "
+    "stream=None, **params)\n--\n\n"};
 
 void add_method(PyMethodDef& method) {
   const auto descriptor = py::reinterpret_steal<py::object>(

@@ -121,44 +121,24 @@ PyObject* reduce(PyObject* /*self*/, PyObject* /*protocol*/) {
 
 PyMethodDef methods[] = {
     {"add_done_callback", add_done_callback, METH_O,
-     "add_done_callback($self, callback, /)\n--\n\n"
-     "Call `callback(ticket)` once, when the task is done or has failed.\n\n"
-     "Parameters\n----------\n"
-     "callback : callable\n"
-     "    Called at once if it is done now, else in a thread of gpuos: it\n"
-     "    should be short, as the next one waits for it. What it raises goes\n"
-     "    to sys.unraisablehook."},
+     "add_done_callback($self, callback, /)\n--\n\n"},
     {"__reduce_ex__", reduce, METH_O,
-     "__reduce_ex__($self, protocol, /)\n--\n\n"
-     "Raise PicklingError: it means nothing in another process."},
+     "__reduce_ex__($self, protocol, /)\n--\n\n"},
     {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wait)),
-     METH_VARARGS | METH_KEYWORDS,
-     "wait($self, /, timeout=None)\n--\n\n"
-     "Wait for the task; the same as Runtime.wait(ticket, timeout).\n\n"
-     "Parameters\n----------\n"
-     "timeout : float or None\n    Seconds; None waits for ever.\n\n"
-     "Raises\n------\n"
-     "Timeout\n    If it is not done in time.\n"
-     "TaskError\n    If the task failed."},
+     METH_VARARGS | METH_KEYWORDS, "wait($self, /, timeout=None)\n--\n\n"},
     {nullptr, nullptr, 0, nullptr}};
 
-PyGetSetDef properties[] = {
-    {"done", get_done, nullptr,
-     "Whether the task is done. Raises TaskError if it failed.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef properties[] = {{"done", get_done, nullptr, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-                    "What submit() returns: wait for it, or ask if it is "
-                    "done.\n\nHashable; equal tickets mean the same tasks.")},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_hash, reinterpret_cast<void*>(hash)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_am_await, reinterpret_cast<void*>(await)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_hash, reinterpret_cast<void*>(hash)},
+                       {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_am_await, reinterpret_cast<void*>(await)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_getset, properties},
+                       {0, nullptr}};
 
 PyType_Spec spec = {"gpuos.Ticket", sizeof(TicketObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION |
@@ -237,11 +217,9 @@ void register_ticket(py::module_& module) {
   ticket_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (ticket_type == nullptr) throw py::error_already_set();
   module.add_object("Ticket", reinterpret_cast<PyObject*>(ticket_type));
-  module.def("_is_over", &is_over_soon, py::arg("ticket"), py::arg("timeout"),
-             "Whether it is done, or has failed, within some seconds.");
-  module.def("_first_done", &first_done, py::arg("tickets"), py::arg("timeout"),
-             "Wait until some are done, or have failed; return their places, "
-             "at most 64.");
+  module.def("_is_over", &is_over_soon, py::arg("ticket"), py::arg("timeout"));
+  module.def("_first_done", &first_done, py::arg("tickets"),
+             py::arg("timeout"));
 }
 
 }  // namespace gpuos::python

@@ -160,13 +160,10 @@ Value squeezed(const Value& x, const py::object& axis) {
 void add_views(py::class_<Value>& type) {
   const auto order = py::arg_v("order", "C");
   type.def("__getitem__", &get_item)
-      .def("reshape", &with_shape, order,
-           "The same elements in C order under another shape.")
-      .def("ravel", flattener("ravel"), order, "All elements along one axis.")
-      .def("flatten", flattener("flatten"), order,
-           "All elements along one axis.")
-      .def("squeeze", &squeezed, py::arg_v("axis", py::none()),
-           "Without axes that have one element: those named, or all.")
+      .def("reshape", &with_shape, order)
+      .def("ravel", flattener("ravel"), order)
+      .def("flatten", flattener("flatten"), order)
+      .def("squeeze", &squeezed, py::arg_v("axis", py::none()))
       .def(
           "_broadcast_to",
           [](const Value& x, const py::object& shape) {

@@ -1,3 +1,5 @@
+"""The compiled part of gpuos."""
+
 import os
 from collections.abc import (
     Callable,
@@ -28,34 +30,93 @@ from gpuos.watching import Watch
 
 __version__: str
 
-def _add_library_dir(path: str) -> None: ...
-def _diagnose() -> list[Finding]: ...
-def _bridge(runtime: Runtime) -> Any: ...
+def _add_library_dir(path: str) -> None:
+    """Announce a folder with CUDA libraries."""
+
+def _diagnose() -> list[Finding]:
+    """Return what was looked for, as a list of Finding."""
+
+def _bridge(runtime: Runtime) -> Any:
+    """The functions of gpuos/bridge.h and this runtime, as a capsule
+    "gpuos.bridge" of a gpuos::Bridge. The runtime lives as long.
+    """
+
 def _enter(scheduler: Any) -> Any: ...
 def _leave(scheduler: Any, kind: Any, error: Any, trace: Any) -> None: ...
-def _make_deterministic(runtime: Runtime) -> Runtime: ...
-def _bytes_of(array: Array) -> npt.NDArray[np.uint8]: ...
-def _set_bytes(array: Array, source: object) -> None: ...
-def _dtype_name(array: Array) -> str: ...
-def _is_shared(runtime: Runtime) -> bool: ...
-def _is_over(ticket: Ticket, timeout: float) -> bool: ...
-def _first_done(tickets: Iterable[Ticket], timeout: float) -> list[int]: ...
-def _overlap(a: Array, b: Array) -> bool: ...
-def _view_at(array: Array, index: Any) -> Array: ...
-def _is_number(array: Array) -> bool: ...
+def _make_deterministic(runtime: Runtime) -> Runtime:
+    """As if the runtime had been made with deterministic=True, for what is
+    submitted from now on. Returns it.
+    """
+
+def _bytes_of(array: Array) -> npt.NDArray[np.uint8]:
+    """Wait, and return the elements in C order as an ndarray of uint8:
+    the memory itself where that is possible.
+    """
+
+def _set_bytes(array: Array, source: object) -> None:
+    """Copy a buffer of as many bytes into a new array."""
+
+def _dtype_name(array: Array) -> str:
+    """Of its elements, also where NumPy has no such dtype."""
+
+def _is_shared(runtime: Runtime) -> bool:
+    """Whether it is the default runtime of a device."""
+
+def _is_over(ticket: Ticket, timeout: float) -> bool:
+    """Whether it is done, or has failed, within some seconds."""
+
+def _first_done(tickets: Iterable[Ticket], timeout: float) -> list[int]:
+    """Wait until some are done, or have failed; return their places, at
+    most 64.
+    """
+
+def _overlap(a: Array, b: Array) -> bool:
+    """Whether two arrays have memory in common, but for one view."""
+
+def _view_at(array: Array, index: Any) -> Array:
+    """The view of what an index means, also of one element."""
+
+def _is_number(array: Array) -> bool:
+    """Whether in-place operators make a new array."""
+
 def _set_number(array: Array, is_number: bool) -> None: ...
-def _share(runtime: Runtime, is_shared: bool = ...) -> Runtime: ...
-def _has_captured(runtime: Runtime) -> bool: ...
+def _share(runtime: Runtime, is_shared: bool = ...) -> Runtime:
+    """Whether the runtime refuses to be closed. Returns it."""
+
+def _has_captured(runtime: Runtime) -> bool:
+    """Whether a captured CUDA graph runs tasks of it."""
+
 def _is_operation(name: str) -> bool: ...
-def _watch_arrays(watch: Any) -> None: ...
-def _live_runtimes() -> dict[int, Runtime]: ...
-def _stats_now(runtime: Runtime) -> dict[str, Any]: ...
-def _wait_for_all(runtime: Runtime, timeout: float | None) -> bool: ...
-def _secure_variable(name: str) -> str | None: ...
-def _cache_info() -> CacheInfo: ...
-def _cached_images() -> list[CachedImage]: ...
-def _prune_cache(max_bytes: int) -> tuple[int, int]: ...
-def _clear_cache() -> tuple[int, int]: ...
+def _watch_arrays(watch: Any) -> None:
+    """Have a gpuos::ArrayWatch, from a capsule "gpuos.array_watch", told of
+    tasks on foreign arrays, until the process ends.
+    """
+
+def _live_runtimes() -> dict[int, Runtime]:
+    """Those that are not closed, by number, the oldest first."""
+
+def _stats_now(runtime: Runtime) -> dict[str, Any]:
+    """stats() that leaves deferred operations alone."""
+
+def _wait_for_all(runtime: Runtime, timeout: float | None) -> bool:
+    """synchronize() that leaves failures to others; return whether all was
+    done in time.
+    """
+
+def _secure_variable(name: str) -> str | None:
+    """A variable of the environment, as secure_getenv gives it."""
+
+def _cache_info() -> CacheInfo:
+    """Return where the cache is and how large."""
+
+def _cached_images() -> list[CachedImage]:
+    """Read and check every file of the cache."""
+
+def _prune_cache(max_bytes: int) -> tuple[int, int]:
+    """Return how many files and bytes were removed."""
+
+def _clear_cache() -> tuple[int, int]:
+    """Return how many files and bytes were removed."""
 
 @final
 class CacheLevel:
@@ -237,7 +298,8 @@ class Ticket:
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
-    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn: ...
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        """Raise PicklingError: it means nothing in another process."""
 
 _Index: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
@@ -382,7 +444,11 @@ class Array:
         """
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
-    def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Array: ...
+    def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Array:
+        """As NumPy's: a view by integers, slices, None, ... and tuples of
+        them. Integers for all axes give the element as it is now, an array
+        without axes that cannot be written; x[i, ...] is a view of it.
+        """
     def __array__(
         self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
     ) -> npt.NDArray[Any]: ...
@@ -723,7 +789,8 @@ class Operator:
         None: they have no names.
         """
     @property
-    def _reduces(self) -> bool: ...
+    def _reduces(self) -> bool:
+        """Whether its expression has a reduction."""
     @property
     def expression(self) -> str | None:
         """What it computes, as text; None: it is a whole operator, or built in."""
@@ -742,7 +809,8 @@ class Operator:
         """
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any, /) -> Self: ...
-    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        """Pickles give its definition."""
     def __dask_tokenize__(self) -> tuple[Any, ...]: ...
 
 @final
@@ -779,7 +847,8 @@ class Definition:
         elementwise: bool = True,
         tiered: bool = False,
         checked: bool | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Keep what Runtime.define() is given; it is looked at there."""
     @property
     def name(self) -> str:
         """The name that the operator gets."""
@@ -945,7 +1014,64 @@ class Runtime(metaclass=_RuntimeType):
         versions: int | None = None,
         worker_image: str | None = None,
         # end
-    ) -> None: ...
+    ) -> None:
+        """Start the workers. None for any option means its default; all
+        but the first three are given by keyword.
+
+        Parameters
+        ----------
+        backend : str
+            cuda, host, or auto: what GPUOS_BACKEND says, else cuda if there is a
+            GPU that works, else host
+        device : int
+            number of the GPU
+        residency : str
+            resident: workers stay on the GPU until they have been idle for
+            linger_us; burst: one launch for each flush; auto: bursts, and workers
+            stay while the host submits and waits in turns
+        queue_capacity : int
+            tasks that the queue holds; a power of two, 64 to 32768
+        workers : int
+            0: four blocks for each multiprocessor; on the host GPUOS_WORKERS
+            threads, else one for each processor that the process may use: the
+            fewest of its affinity mask, its control group's quota and
+            OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE
+        threads_per_worker : int
+            of one on the GPU; a multiple of 32, 32 to 256
+        linger_us : float
+            idle time after which workers leave
+        lease_us : float
+            longest stay of workers, busy or not
+        watchdog_s : float
+            one task of a whole operator that runs longer makes the runtime dead
+        submit_timeout_s : float
+            longest wait of a submission for room in the queue
+        pending_bytes : int
+            memory that was given back and that deferred operations and pending
+            tasks still use: an allocation beyond it waits for the oldest of them
+        flush_after_us : float
+            longest time that a task waits for its burst
+        compile_programs_after : int
+            calls after which a program is compiled in the background, of large
+            arrays fewer; 0: never; none given: 32 on a GPU, 1,000 on the host,
+            whose compiler takes longer
+        deterministic : bool
+            sums and products of reals have the same bits in every run: on a GPU the
+            number of columns decides the order in which they are put together; on
+            the host that is always so
+        versions : int
+            versions of an operator that stay loaded, for rollback(); 1 to 256
+        worker_image : str
+            which one a GPU gets: embedded, ptx, nvrtc, or auto: the first of them
+            that fits
+
+        Raises
+        ------
+        InvalidArgument
+            For a value out of range.
+        BackendUnavailable
+            If something is missing; the message says what to install.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -1582,14 +1708,16 @@ class Transaction:
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     def __getattr__(self, name: str, /) -> NoReturn: ...
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        """Begin."""
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
         /,
-    ) -> None: ...
+    ) -> None:
+        """Compile and publish everything."""
     def define(
         self,
         name: str | Definition,
@@ -1964,8 +2092,7 @@ class Fused:
     """
     def __call__(
         self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any
-    ) -> Any:
-        """Call self as a function."""
+    ) -> Any: ...
     def warm(self, *args: Any, **kwargs: Any) -> Program:
         """Trace the function for arguments like these without a run.
 
@@ -1989,14 +2116,19 @@ class Fused:
         """A list of the programs so far, one for each structure: the dtypes and
         ranks of the arrays, the kinds of the numbers, the other arguments.
         """
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, memo: Any, /) -> Self: ...
+    def __copy__(self) -> Self:
+        """Itself."""
+    def __deepcopy__(self, memo: Any, /) -> Self:
+        """Itself."""
     def __reduce_ex__(
         self, protocol: SupportsIndex, /
-    ) -> str | tuple[Any, ...]: ...
-    def __dask_tokenize__(self) -> tuple[Any, ...]: ...
+    ) -> str | tuple[Any, ...]:
+        """Pickles have its name, or its function where it cannot be imported."""
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What Dask names results by."""
     @property
-    def _runtime(self) -> Runtime | None: ...
+    def _runtime(self) -> Runtime | None:
+        """What it was fused for; None."""
     def replace(self, function: Callable[..., Any], /) -> int:
         """Run another function from now on.
 
@@ -2022,8 +2154,10 @@ class Fused:
     @property
     def version(self) -> int:
         """1, and one more for each replace()."""
-    def _replaced(self, function: Callable[..., Any], /) -> Fused: ...
-    def _forms(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]: ...
+    def _replaced(self, function: Callable[..., Any], /) -> Fused:
+        """The same with another function, or what replace() would raise."""
+    def _forms(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The shape and dtype of each result, and what puts them together."""
 
 def _make_fused(
     function: Callable[..., Any],
@@ -2276,7 +2410,10 @@ class Kernel:
         key: tuple[_Extent, _Extent]
         | tuple[_Extent, _Extent, object]
         | tuple[_Extent, _Extent, object, SupportsIndex],
-    ) -> KernelLaunch: ...
+    ) -> KernelLaunch:
+        """The launch without its arguments, as Numba has it:
+        kernel[grid, block](x, 3), kernel[grid, block, stream, shared_bytes].
+        """
     def max_active_blocks(
         self, block: SupportsInt, shared_bytes: SupportsInt = 0
     ) -> int:
@@ -2491,7 +2628,8 @@ class Session:
         """Functions, kernels and variables, sorted."""
     def stats(self) -> dict[str, int]:
         """Cells, and the units compiled, linked and loaded for them."""
-    def __getitem__(self, name: str) -> Any: ...
+    def __getitem__(self, name: str) -> Any:
+        """A kernel, or the value of a variable."""
     def __setitem__(self, name: str, value: object) -> None: ...
     def kernel(self, name: str, *, follow: bool = False) -> Kernel:
         """The newest version of 'k', 'a::k', 'k(int)' or 'k<float>'.

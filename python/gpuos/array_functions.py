@@ -301,7 +301,7 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """Return a copy, where NumPy returns a view that nobody can write."""
+    """Return a copy. NumPy returns a view that cannot be written."""
     one, other = axes_of((axis1, axis2), a.ndim)
     if one == other:
         raise _core.InvalidArgument(

@@ -184,7 +184,7 @@ def write(fused: _core.Fused, to: Array, *operands: Any) -> None:
 
 
 def refuse(function: Callable[..., Any]) -> None:
-    """Raise for a function of NumPy that programs have not."""
+    """Raise for a function of NumPy that programs do not have."""
     module = getattr(function, "__module__", None) or "numpy"
     raise _core.InvalidArgument(
         f"{module}.{function.__name__}: arrays of gpuos have no such function; "
@@ -309,7 +309,7 @@ def check_operands(name: str, operands: tuple[Any, ...]) -> None:
 def _repeats(
     name: str, shape: tuple[int, ...], inputs: tuple[Any, ...]
 ) -> bool:
-    """Whether an out= of this shape has what is computed more than once."""
+    """Return whether `out` repeats elements of the result."""
     shapes = [tuple(getattr(x, "shape", ())) for x in inputs]
     is_elementwise = name not in ("matmul", "vecdot")
     return (
@@ -347,7 +347,7 @@ def _into(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
 
 @lru_cache(_KEPT)
 def _where_true(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
-    """Return the same beside a mask: where it is false, `before` stays."""
+    """Return the function with a mask: `before` stays where it is false."""
 
     def compute(mask: Any, before: Any, *operands: Any) -> Any:
         return np.where(
@@ -411,8 +411,8 @@ def call(
 ) -> Any:
     """Run `function` as a program of the arrays that it is given.
 
-    Everything else, such as an axis, decides what the program is; so does a
-    float, but for functions that compute with it.
+    All other arguments, such as an axis, select the program. A float also does,
+    except in functions that compute with it.
     """
     if len(args) > _LEAST_BEFORE_OUT:
         args, keywords = _named_from_out(function, args, keywords)
@@ -469,7 +469,7 @@ _WITH_NUMBERS = ("clip", "where", "nan_to_num", "add", "subtract")
 
 
 class _Place:
-    """Where an operand stands among the other arguments."""
+    """The position of an operand among the other arguments."""
 
 
 _PLACE = _Place()

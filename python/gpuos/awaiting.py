@@ -1,7 +1,7 @@
 """Callbacks of tickets, and `await ticket`.
 
-One thread of the process looks at the tickets that somebody waits for, without
-the GIL; it begins with the first of them, and is a daemon.
+One daemon thread of the process watches these tickets without the GIL. It begins
+with the first one.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._new: SimpleQueue[tuple[_core.Ticket, Any]] = SimpleQueue()
-        self._unstarted = [None]  # whoever takes it starts the thread
+        self._unstarted = [None]  # the thread that takes it starts the worker
 
     def add(self, ticket: _core.Ticket, callback: Callable[..., Any]) -> None:
         self._new.put((ticket, callback))

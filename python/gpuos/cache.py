@@ -42,7 +42,7 @@ def images() -> list[CachedImage]:
 
 
 def prune(max_bytes: int | None = None) -> Removal:
-    """Remove what is bad or left behind, then the longest unused images.
+    """Remove bad and abandoned files, then the longest unused images.
 
     Parameters
     ----------

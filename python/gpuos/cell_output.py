@@ -57,7 +57,7 @@ class CellOutput:
 
 
 def is_notebook(stream: object) -> bool:
-    """Whether what is written to a stream goes to a notebook."""
+    """Return whether text written to a stream goes to a notebook."""
     return type(stream).__module__.split(".")[0] == "ipykernel"
 
 

@@ -1,4 +1,4 @@
-"""Which bridge fits the PyTorch that is installed, and where one lies.
+"""Find the bridge that fits the installed PyTorch.
 
 Nothing here imports PyTorch, which takes seconds.
 """
@@ -55,7 +55,7 @@ def is_off() -> bool:
 
 
 def may_compile() -> bool:
-    """Return whether a bridge may be compiled that nobody waits for."""
+    """Return whether a bridge may be compiled in the background."""
     return _switch() != "ready"
 
 
@@ -181,7 +181,7 @@ def describe() -> str:
 
 
 def place() -> Path:
-    """Return where a bridge lies that is compiled here.
+    """Return the file of the bridge that is compiled on this machine.
 
     Raises
     ------
@@ -224,12 +224,12 @@ def compiler() -> str:
 
 
 def folder() -> Path:
-    """Return where bridges lie that are compiled here.
+    """Return the folder of bridges that are compiled on this machine.
 
     Raises
     ------
     gpuos.BackendUnavailable
-        The cache is off, and what takes its place is not this user's own.
+        The cache is off, and the folder used instead does not belong to this user.
     """
     own = gpuos.cache.info().own
     if own.folder:

@@ -57,7 +57,7 @@ def _pool() -> _Pool:
     return _Pool()
 
 
-# The child of a fork has none of its parent's threads.
+# The child of a fork does not have the threads of its parent.
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 

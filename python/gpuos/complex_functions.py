@@ -28,7 +28,7 @@ _BASES = {"log2": 2.0, "log10": 10.0}
 
 
 def has(name: str, x: Any) -> bool:
-    """Whether call() is what computes NumPy's function `name` of x."""
+    """Return whether call() computes NumPy's function `name` of x."""
     return name in _FUNCTIONS and type(x) is Array and x.dtype.kind == "c"
 
 

@@ -141,8 +141,8 @@ def make_deterministic() -> None:
 def let_go() -> None:
     """Have the next use make new ones.
 
-    Those that are let go of end when nobody has them any more: no array and no
-    user. One that a captured graph runs stays what it is.
+    The old runtimes end when no array and no user holds them any more. One that
+    a captured graph runs stays the default.
     """
     for key, runtime in [*_of_devices.items()]:
         if not _core._has_captured(runtime):

@@ -46,7 +46,7 @@ def call(
         made = tuple(library.empty(first, *form) for form in forms)
     fused(*args, **keywords, out=made, stream=stream)
     if stream is not None:
-        runtime.flush(stream)  # who reads them there comes behind it
+        runtime.flush(stream)  # readers in that stream come after it
     if out is not None:
         return out
     return made[0] if rebuild is None else rebuild(made)

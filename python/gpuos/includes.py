@@ -1,4 +1,4 @@
-"""Where the C++ headers of gpuos are."""
+"""Find the C++ headers of gpuos."""
 
 from __future__ import annotations
 

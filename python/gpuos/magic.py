@@ -156,7 +156,7 @@ def show_as(error: Exception, text: str) -> None:
 
 
 def is_value(value: object) -> bool:
-    """Whether a launch could take it: a number or an array of anybody."""
+    """Return whether a launch could take it: a number or any array."""
     return isinstance(value, bool | int | float | complex) or any(
         hasattr(value, name)
         for name in ("__array_interface__", "__cuda_array_interface__")

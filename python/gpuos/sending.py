@@ -17,7 +17,7 @@ from gpuos import _core, defaults, fusing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_OUT_OF_BAND = 5  # the protocol from which on buffers may go beside a pickle
+_OUT_OF_BAND = 5  # first protocol with out-of-band buffers
 _KEPT = 1024  # fused functions that came here
 _MAIN = ("__main__", "__mp_main__")  # another program's is another
 
@@ -53,7 +53,7 @@ def _is_worker_of_dask() -> bool:
 
 
 def load_absent(error: Exception) -> Absent:
-    """Raise, or stand for what is not there where nobody would be told."""
+    """Raise, or return a placeholder where the error would be lost."""
     if _is_worker_of_dask():
         return Absent(error)
     raise error
@@ -194,7 +194,7 @@ def token_of_fused(fused: _core.Fused) -> tuple[Any, ...]:
 def load_fused(blob: bytes) -> _core.Fused:
     """Return the one fused function of this process that has this text."""
     fused = _made_of(blob)
-    if fused.version != 1:  # somebody here has replaced it
+    if fused.version != 1:  # replaced in this process
         _made_of.cache_clear()
         fused = _made_of(blob)
     return fused

@@ -28,7 +28,7 @@ def digest(text: str) -> str:
 
 
 def read_own(path: Path) -> str:
-    """Return the text of a file that nobody else can have written.
+    """Return the text of a file that no other user can have written.
 
     Raises
     ------
@@ -73,12 +73,12 @@ def check_folder(folder: Path) -> None:
 
 
 def is_ours(status: os.stat_result) -> bool:
-    """Whether it belongs to this user, or to root, who may do anything."""
+    """Return whether it belongs to this user or to root."""
     return status.st_uid in {os.geteuid(), 0}
 
 
 def is_open(status: os.stat_result) -> bool:
-    """Whether others than its owner may write it."""
+    """Return whether users other than its owner may write it."""
     return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 

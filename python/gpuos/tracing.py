@@ -131,7 +131,7 @@ def warn_of_many_shapes(
 
 
 def _level_of_user() -> int:
-    """How far the line of the user is from the caller's, for warnings."""
+    """Return the stack level of the user's line, for warnings."""
     level = 1
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(
@@ -178,7 +178,7 @@ def _take_apart(
 def _dict_maker(
     like: dict[Any, Any], named: list[tuple[Any, Callable[[Any], Any]]]
 ) -> Callable[[Any], dict[Any, Any]]:
-    empty = copy.copy(like)  # of its class, with what that has beside items
+    empty = copy.copy(like)  # of its class, with its other attributes
     empty.clear()
 
     def make(arrays: Any) -> dict[Any, Any]:

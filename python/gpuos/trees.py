@@ -97,7 +97,7 @@ def _told_apart(key: Any) -> Any:
 
 
 def _holds_arrays(x: Any) -> bool:
-    """Whether something is an argument: a tuple of others is one as a whole."""
+    """Return whether it is one argument. A tuple of others counts as one."""
     if isinstance(x, (list, dict, _core.Value)):
         return True
     if isinstance(x, tuple):

@@ -26,7 +26,7 @@ Residency: TypeAlias = Literal["auto", "resident", "burst"]
 
 
 class SupportsDLPack(Protocol):
-    """An array of PyTorch, CuPy, JAX, NumPy or whoever else speaks DLPack."""
+    """An array of PyTorch, CuPy, JAX, NumPy or another library with DLPack."""
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[Any, Any]: ...

@@ -33,7 +33,7 @@ log = logging.getLogger("gpuos.watch")
 PTX = re.compile(r"^\s*\.version\s", re.MULTILINE)
 # An editor may need several steps for one save.
 QUIET_S = 0.02
-# How often it is asked whether the runtime still is.
+# Seconds between two checks whether the runtime still exists.
 LOOK_S = 1.0
 # A text is whole when it has got its name or its writer has closed it.
 SAVED = inotify.CLOSE_WRITE | inotify.MOVED_TO
@@ -118,7 +118,7 @@ class Watch:
             self._apply()
 
     def _is_due(self) -> bool:
-        """Wait for the quiet behind a save; False: there is nothing to do."""
+        """Wait until no save follows. Return False if nothing is to be done."""
         while True:
             with _reader.lock:
                 if self._saved_at is None or self._is_over:

@@ -21,26 +21,20 @@ import sys
 from collections.abc import Iterator
 from inspect import Parameter
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "python" / "gpuos"
+sys.path.insert(0, str(ROOT / "scripts/site"))
+from modules import Module, declared, decorators, is_shown
+
 TARGET = ROOT / "tests" / "python" / "public_names.txt"
-# Modules whose `__all__`, or else whose public functions, are for users.
+# Modules whose `__all__` is for users.
 MODULES = (
     *("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.ray", "gpuos.torch"),
 )
-SPECIAL = ("__init__", "__call__", "__getitem__", "__setitem__", "__len__")
+SPECIAL = ("__len__",)
 # How a call gives an argument that has a place but no name.
 NAMELESS = "/"
-
-
-def tree_of(module: str) -> ast.Module:
-    """Return what has a module's names: a stub goes first."""
-    path = PACKAGE.joinpath(*module.split(".")[1:])
-    choices = [path.with_suffix(".pyi"), path.with_suffix(".py")]
-    choices.append(path / "__init__.py")
-    found = next(choice for choice in choices if choice.exists())
-    return ast.parse(found.read_text(encoding="utf-8"))
 
 
 def bare(function: ast.FunctionDef) -> str:
@@ -52,57 +46,31 @@ def bare(function: ast.FunctionDef) -> str:
     return f"({ast.unparse(arguments)})"
 
 
-def exported(tree: ast.Module) -> list[str]:
-    """Return `__all__`, or else the names of functions and classes."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            names = [t.id for t in node.targets if isinstance(t, ast.Name)]
-            if names == ["__all__"]:
-                return [str(ast.literal_eval(one)) for one in node.value.elts]
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    names = [node.name for node in tree.body if isinstance(node, kinds)]
-    return [name for name in names if not name.startswith("_")]
-
-
-def describe(module: str, name: str) -> list[str]:
-    """Return the lines of a name of a module, behind its dot."""
-    found = []
-    for node in tree_of(module).body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = {one.asname or one.name: one.name for one in node.names}
-            inside = node.module.startswith("gpuos.")
-            if name in names and inside and not node.level:
-                return describe(node.module, names[name])
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            found.append(name + bare(node))
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            found.append(name)
-            found += [f"{name}.{line}" for line in members(node)]
-    return found or [name]
-
-
-def members(node: ast.ClassDef) -> Iterator[str]:
-    """Yield methods with signatures, and attributes."""
-    for one in node.body:
-        if isinstance(one, ast.FunctionDef):
-            words = [ast.unparse(word) for word in one.decorator_list]
-            is_value = any(w.endswith((".setter", "property")) for w in words)
-            is_public = one.name in SPECIAL or not one.name.startswith("_")
-            only_raises = one.returns and "NoReturn" in ast.unparse(one.returns)
-            if is_public and not only_raises:
-                yield one.name + ("" if is_value else bare(one))
-        elif isinstance(one, ast.AnnAssign):
-            name = ast.unparse(one.target)
-            if not name.startswith("_"):
-                yield name
+def describe(name: str, nodes: list[Any]) -> Iterator[str]:
+    """Yield a line for each signature of a name, and of the class's members."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            is_value = "property" in decorators(node)
+            yield name + ("" if is_value else bare(node))
+            continue
+        yield name
+        if isinstance(node, ast.ClassDef):
+            for member, those in declared(node.body).items():
+                if member in SPECIAL or is_shown(member, those):
+                    yield from describe(f"{name}.{member}", those)
 
 
 def today() -> list[str]:
     """Return a line for each name, signature and overload."""
-    lines = set()
-    for module in MODULES:
-        for name in exported(tree_of(module)):
-            lines |= {f"{module}.{line}" for line in describe(module, name)}
+    lines: set[str] = set()
+    for address in MODULES:
+        module = Module(ROOT, address)
+        for name in module.all():
+            try:
+                nodes = module.entry(name).nodes
+            except KeyError:  # a module
+                nodes = [None]
+            lines.update(describe(f"{address}.{name}", nodes))
     return sorted(lines)
 
 

@@ -1,17 +1,14 @@
 """What a module of the package has: its names, how they are called, docstrings.
 
-Modules of Python are read, not imported. The docstrings of the extension module
-are in it alone, so gpuos has to be installed; its signatures are in its stub.
+They are read, not imported: the extension module's from its stub.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 WIDTH = 80
@@ -119,6 +116,17 @@ def written_doc(nodes: list[Any]) -> str | None:
     return getattr(node, "doc", None)
 
 
+def members(node: Any) -> list[Entry]:
+    """Return what a class has."""
+    if not isinstance(node, ast.ClassDef):
+        return []
+    return [
+        Entry(name, nodes, written_doc(nodes), [])
+        for name, nodes in declared(node.body).items()
+        if is_shown(name, nodes)
+    ]
+
+
 class Module:
     """A module of the package, from its source or its stub."""
 
@@ -164,28 +172,11 @@ class Module:
             return self.entry(self.aliases[name])._replace(name=name)
         if origin != self.name:
             return Module(self.root, origin).entry(name)
+        if self.name != "gpuos.functions":
+            raise KeyError(name)
         functions = Module(self.root, CORE).own_entry(FUNCTIONS)
         return {member.name: member for member in functions.members}[name]
 
     def own_entry(self, name: str) -> Entry:
         nodes = self.own[name]
-        if self.name != CORE:
-            return Entry(name, nodes, written_doc(nodes), self.members(nodes))
-        found = getattr(importlib.import_module(CORE), name)
-        return Entry(name, nodes, found.__doc__, self.members(nodes, found))
-
-    def members(self, nodes: list[Any], found: Any = None) -> list[Entry]:
-        """Return what a class has; `found` is it, where docstrings are there."""
-        if not isinstance(nodes[0], ast.ClassDef):
-            return []
-        return list(self.each_member(nodes[0], found))
-
-    def each_member(self, node: ast.ClassDef, found: Any) -> Iterator[Entry]:
-        for name, nodes in declared(node.body).items():
-            if not is_shown(name, nodes):
-                continue
-            doc = written_doc(nodes)
-            # What a field has is the docstring of its type.
-            if found is not None and not isinstance(nodes[0], ast.AnnAssign):
-                doc = getattr(getattr(found, name, None), "__doc__", None)
-            yield Entry(name, nodes, doc, [])
+        return Entry(name, nodes, written_doc(nodes), members(nodes[0]))

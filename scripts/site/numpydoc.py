@@ -9,10 +9,6 @@ RULE = re.compile(r"^-{3,}$")
 LISTS = ("Parameters", "Raises", "Attributes")
 # Lists, unless they are one word or a sentence.
 OFTEN_LISTS = ("Returns", "Yields")
-# What Python says of any class.
-OF_ANY = ("Call self as a function.", "Initialize self.")
-# What pybind11 puts in front: the name and what it knows of the types.
-BINDING = re.compile(r"^\w+\(.*\) -> .*\n*")
 CODE = re.compile(r"(``[^`]+``|`[^`]*`)")
 SPECIAL = re.compile(r"([*_\[\]])")
 
@@ -65,11 +61,8 @@ def prose(lines: list[str]) -> str:
 
 def markdown(doc: str | None) -> str:
     """Return a docstring as Markdown; empty if there is none."""
-    text = BINDING.sub("", inspect.cleandoc(doc or ""), count=1)
-    if text.startswith(OF_ANY):
-        return ""
     parts = []
-    for title, lines in sections(text):
+    for title, lines in sections(inspect.cleandoc(doc or "")):
         is_list = title in LISTS or (
             title in OFTEN_LISTS and any(x.startswith("    ") for x in lines)
         )

@@ -43,7 +43,7 @@ class DeviceArray {
   void write(const std::vector<T>& values) {
     runtime_->copy_to_device(data(), values.data(), size_ * sizeof(T));
   }
-  /// What is there after the tasks that were submitted so far.
+  /// Returns the values after all tasks submitted so far.
   std::vector<T> read() const {
     std::vector<T> values(size_);
     runtime_->copy_to_host(values.data(), data(), size_ * sizeof(T));

@@ -1,6 +1,7 @@
-// What a thread has made with `new` and nobody has deleted. Unlike malloc()'s
-// own count it leaves out what drivers and compilers keep, which work in
-// threads of theirs. For one file of a test program: it replaces the operators.
+// Counts the memory of a thread from `new` that was not deleted. In contrast to
+// malloc()'s own count, it excludes memory of drivers and compilers, which use
+// their own threads. Only one file of a test program may include it, because it
+// replaces the operators.
 #pragma once
 
 #include <algorithm>

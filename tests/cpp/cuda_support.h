@@ -1,5 +1,5 @@
-// What the tests of the CUDA backend share: a GPU or a reason to skip, kernels
-// of somebody else, and a stream that stands still.
+// Helpers of the CUDA backend's tests: a GPU or a reason to skip, foreign
+// kernels, and a blocked stream.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ class ForeignKernels {
         driver().cuModuleGetFunction(&ramp_, module_, "foreign_ramp"));
     GPUOS_CUDA_CHECK(
         driver().cuModuleGetFunction(&stand_, module_, "foreign_stand"));
-    // Loaded at the first launch they would wait for what is to run beside.
+    // Loading at the first launch would wait for work that must run meanwhile.
     for (CUfunction function : {ramp_, stand_}) {
       int registers = 0;
       GPUOS_CUDA_CHECK(driver().cuFuncGetAttribute(

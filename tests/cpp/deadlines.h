@@ -4,10 +4,9 @@
 
 namespace gpuos {
 
-/// How long a test waits for what must come. Only a failure takes as long: it
-/// is many times what the slowest machine needs while its processors are busy
-/// with something else. What must not come is no matter of time; a test counts
-/// steps instead.
+/// The deadline of waits in tests. Only a failure takes as long. It is many
+/// times the need of the slowest machine under load. The absence of an event is
+/// not tested by time; a test counts steps instead.
 inline constexpr std::chrono::seconds kDeadline{120};
 
 /// The same where a compiler works first.

@@ -54,7 +54,8 @@ inline unsigned atomicInc(unsigned* counter, unsigned last) {
 inline void __syncwarp(unsigned) {}
 inline bool __any_sync(unsigned, bool x) { return x; }
 inline bool __all_sync(unsigned, bool x) { return x; }
-/// What any lane has said since it was cleared: of a second turn, all of them.
+/// The disjunction of all lanes since it was cleared, complete in a second
+/// pass.
 inline thread_local bool said_by_any = false;
 inline int __syncthreads_or(int x) { return said_by_any |= x != 0; }
 

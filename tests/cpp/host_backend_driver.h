@@ -33,7 +33,7 @@ inline RuntimeOptions options(std::uint32_t workers,
   return options;
 }
 
-/// What the facade does, without its checks and its search for hazards.
+/// A facade without checks and without a search for hazards.
 class Driver {
  public:
   explicit Driver(const RuntimeOptions& options,

@@ -1,5 +1,5 @@
-// Small arrays that lie in memory in every way, what programs make of them, and
-// the same once more in loops that are too simple to be wrong.
+// Small arrays of every memory layout, results of programs with them, and the
+// same results from very simple loops.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@ namespace gpuos::worlds {
 inline constexpr int kMostAxes = 5;
 using Numbers = std::array<int, kMostAxes>;
 
-/// How an array lies in memory. Units: elements.
+/// The memory layout of an array. Units: elements.
 struct Place {
   int rank = 0;
   Numbers sizes{};
   Numbers strides{};
   int first = 0;  // from the lowest element to the one at index 0
-  int span = 0;   // from the lowest element to behind the highest one
+  int span = 0;   // from the lowest element to the end of the highest one
 
   int at(const Numbers& index) const {
     int place = first;
@@ -75,7 +75,7 @@ void each_index(int rank, const Numbers& sizes, F f) {
   }
 }
 
-/// What is done with x and y, of int64.
+/// Operations on x and y, of int64.
 enum class Kind {
   Add,     // x + y, where y has one axis
   Sum,     // of x, over some axes
@@ -83,7 +83,7 @@ enum class Kind {
   Argmax   // of x, over one axis or all
 };
 
-/// What tells programs apart.
+/// The properties that distinguish programs.
 struct Form {
   Kind kind{};
   int rank = 0;          // of x
@@ -91,7 +91,7 @@ struct Form {
   unsigned reduced = 0;  // bit d: it is reduced
   bool keeps = false;
 
-  /// Of x with its new axes.
+  /// Returns the rank of x with its new axes.
   int view_rank() const { return rank + std::popcount(fresh); }
   int out_rank() const {
     if (kind == Kind::Add) return std::max(view_rank(), 1);
@@ -167,7 +167,7 @@ inline Place view_of(const World& world) {
   return view;
 }
 
-/// Memory with room around it that nobody may touch.
+/// Memory with guard zones that must not be touched.
 class Guarded {
  public:
   static constexpr int kRoom = 16;  // elements
@@ -273,8 +273,8 @@ inline std::vector<Numbers> orders_of(int rank) {
 
 using Kinds = std::array<Axis, kMostAxes>;
 
-/// Of up to three axes all that there are; of more one kind for all, or for
-/// one.
+/// Returns all kinds for up to three axes. For more axes it returns one kind
+/// for all, or for one.
 inline std::vector<Kinds> kinds_of(int rank, bool has_zero) {
   std::vector<Kinds> all;
   const int count = has_zero ? 4 : 3;
@@ -294,8 +294,8 @@ inline std::vector<Kinds> kinds_of(int rank, bool has_zero) {
   return all;
 }
 
-/// What is done with an x of this rank: new axes in front, between and behind,
-/// and every set of axes reduced, kept or not.
+/// Returns all operations on an x of this rank: new axes in front, between and
+/// at the end, and every set of axes reduced, kept or not.
 inline std::vector<Form> forms_of(int rank) {
   std::vector<Form> forms;
   for (unsigned fresh = 0; fresh < 1u << (rank + 1); ++fresh) {

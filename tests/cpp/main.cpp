@@ -9,7 +9,7 @@
 
 namespace {
 
-/// What --gtest_filter takes for the tests of one file.
+/// Returns the --gtest_filter for the tests of one file.
 std::string filter_of(std::string_view file) {
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   std::string filter;

@@ -99,7 +99,7 @@ Complex<Part> reduced_complex(Op op, std::span<const Complex<Part>> x) {
   });
 }
 
-/// What orders are tested with; short floats are all alike.
+/// The dtypes of the order tests; all short floats behave alike.
 constexpr DType kReals[] = {DType::Float16,   DType::BFloat16,
                             DType::Float32,   DType::Float64,
                             DType::Complex64, DType::Complex128};

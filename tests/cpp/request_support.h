@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-/// What a request reads: an array, or a number.
+/// An operand of a request: an array, or a number.
 struct RequestOperand {
   TensorView view;
   const void* owner = nullptr;

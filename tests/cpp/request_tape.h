@@ -103,7 +103,8 @@ class Tape {
     return list[random_.below(std::size(list))];
   }
 
-  // What elementwise requests over one shape may read and write.
+  // Returns layouts that elementwise requests over one shape may read and
+  // write.
   std::vector<Layout> layouts_like(Layout out, bool is_out) const {
     if (out == Layout::FirstHalf || out == Layout::SecondHalf)
       return {Layout::FirstHalf, Layout::SecondHalf};

@@ -32,7 +32,7 @@ class WorkspaceTest : public testing::Test {
   std::shared_ptr<const Linked> link(std::string_view kernel) {
     return workspace().linker().link(workspace().kernel(kernel));
   }
-  /// What running `text` or linking a kernel fails with.
+  /// Returns the error of running `text` or linking a kernel.
   template <typename Call>
   static std::string failure_of(Call call) {
     try {

@@ -1,5 +1,5 @@
-// What must hold with the standard headers of the host's compiler and with
-// those that NVRTC finds in gpuos. Both compile this text.
+// Claims about the standard headers of the host's compiler and those that NVRTC
+// finds in gpuos. Both compile this text.
 #include <cassert>
 #include <cfloat>
 #include <climits>

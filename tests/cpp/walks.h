@@ -1,10 +1,10 @@
-// What the passes of worlds do, with the walks that code on the host and on the
-// device has for it. A walk is all that is tried: the rest is written plainly.
+// The passes of worlds, with the loops of host and device code. Only a loop is
+// tested: the other parts are written plainly.
 #pragma once
 
 namespace gpuos::worlds {
 
-/// What lies where no walk has been.
+/// The value of elements that no loop has visited.
 inline constexpr long long kUntouched = -77777;
 
 /// A task of a pass of int64. Its accesses: of a sum of two x, y and the
@@ -20,7 +20,7 @@ void walk_compiled_host(const WalkedTask& task, bool by_rows);
 void walk_compiled_device(const WalkedTask& task);
 void walk_interpreted_device(const WalkedTask& task);
 
-/// Of `total`, what one of several tiles has.
+/// The part of `total` of one of several tiles.
 struct Range {
   unsigned long long begin, end;
 };

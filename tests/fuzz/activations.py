@@ -1,6 +1,6 @@
-"""What the functions of gpuos.functions give, in a wide type.
+"""Results of the functions of gpuos.functions, in a wide type.
 
-Written from PyTorch's pages. What is there and has no line here is an error.
+They follow PyTorch's pages. A function without a line here is an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _clip(x, low, high):
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
-# Of one value: NaN is NaN.
+# Functions of one value: NaN is NaN.
 OF_ONE: dict[str, Callable[[Any], Any]] = {
     "relu": lambda x: np.where(x < 0, 0, x),
     "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x),
@@ -62,7 +62,7 @@ def _log_softmax(x, axis):
     return low - np.log(np.exp(low).sum(axis=axis, keepdims=True))
 
 
-# Of a value and one of its axes.
+# Functions of a value and one of its axes.
 OF_ROWS: dict[str, Callable[[Any, int], Any]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,

@@ -50,7 +50,7 @@ class Array:
         return text
 
 
-# A case asks for the same ones again and again; nobody may write to them.
+# A case requests the same arrays repeatedly, and must not write to them.
 @functools.lru_cache(maxsize=64)
 def _memory(x: Array) -> np.ndarray:
     made = numbers(x.dtype, math.prod(x.stored), x.seed).reshape(x.stored)
@@ -137,7 +137,7 @@ def _transposed(dice, own):
 
 
 def _stepped(dice, own, steps):
-    """Every other element, or so, from the front or from behind."""
+    """Take every n-th element, from the front or from the back."""
     chosen = [dice.choice(steps) for _ in own]
     stored = [n * abs(step) for n, step in zip(own, chosen, strict=True)]
     parts = "".join(f"::{step}, " for step in chosen)
@@ -190,6 +190,6 @@ _LAID_OUT = {
     "no axes": _no_axes,
 }
 LAYOUTS = tuple(_LAID_OUT)
-# Those of an array of given shape, and of one that is written.
+# Layouts of an array of a given shape, and of a written one.
 SHAPED = tuple(name for name in LAYOUTS if name != "no axes")
 WRITABLE = tuple(name for name in SHAPED if name != "repeated")

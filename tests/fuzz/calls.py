@@ -45,7 +45,7 @@ HEAD = (
     "from wrong_objects import *\n\n"
 )
 
-# How often something is drawn, beside 1: what takes milliseconds, rarely.
+# How often something is drawn, relative to 1: slow calls are rare.
 WEIGHTS = {
     "gpuos.Runtime": 8,
     "gpuos.Array": 6,
@@ -78,7 +78,7 @@ RARE = {
     "gpuos.Session.run": 0.1,
 }
 IN_PYTHON = {"CompileFuture", "Diagnosis"}
-# What np.asarray() does not survive by itself.
+# Arguments that np.asarray() itself does not survive.
 FATAL_FOR_NUMPY = {
     "vanishing(": "steady(",
     "strides=(2**62,)": "strides=(8,)",
@@ -91,8 +91,8 @@ def survivable(text: str) -> str:
     return text
 
 
-# Beside what every call may raise: how Python ends a sequence, and how it asks
-# whether there is an interface.
+# Additional exceptions of some calls: the end of a sequence in Python, and
+# Python's test for an interface.
 MAY_RAISE = {
     "__getitem__": "IndexError",
     "__setitem__": "IndexError",
@@ -107,7 +107,7 @@ MAY_RAISE = {
 LACKING = {n for n in dir(np.ndarray) if not n.startswith("_")}
 LACKING |= {"itemset", "newbyteorder", "tostring"}  # of NumPy 1
 MAY_RAISE = dict.fromkeys(LACKING, "AttributeError") | MAY_RAISE
-# What Python's own functions do with any object.
+# Methods that Python itself calls on any object.
 GENERAL = dict.fromkeys(
     (
         *("repr", "str", "hash", "len", "list", "iter", "bool", "dir", "abs"),
@@ -183,7 +183,7 @@ def _within(head: list[str], lines: list[str]) -> list[str]:
 
 
 def _numpy_functions() -> list[Callable]:
-    """What NumPy hands to programs: functions, and ufuncs by name."""
+    """Return the functions that NumPy hands to programs, and ufuncs by name."""
     made = []
     for function in numpy_functions._handlers():
         place = function.__module__.replace("numpy", "np", 1)
@@ -369,7 +369,7 @@ class _Drawer:
         return 0.1 if function.name.startswith("submit") else 0.6
 
     def with_sizes(self, given, keywords):
-        """Beside sizes= there are addresses, which are trusted."""
+        """Choose addresses, which are trusted together with sizes=."""
         dice = self.dice
         if dice.random() < 0.8:
             return given, [w for w in keywords if not w.startswith("sizes=")]
@@ -383,7 +383,7 @@ class _Drawer:
         return [op, *columns], words
 
     def more_keywords(self, given: list[str]) -> list[str]:
-        """Those that the first argument, an operator, has; or others."""
+        """Choose keywords of the first argument, an operator, or others."""
         dice = self.dice
         words = []
         if given and given[0] in KEYWORDS and dice.random() < self.care + 0.1:
@@ -471,7 +471,7 @@ class Place:
         return dict(self.runtimes)
 
     def why_unusable(self) -> str:
-        """What a small program and the list of operators say."""
+        """Check a small program and the list of operators; return the failure."""
         for name, rt in self.runtimes.items():
             if rt.is_closed:
                 continue
@@ -479,7 +479,7 @@ class Place:
                 found = _why_unusable(rt)
             except Exception as error:  # noqa: BLE001
                 found = f"{type(error).__name__}: {error}"
-            # What a case left with the runtime may close it as it goes.
+            # Leftovers of a case may close the runtime when they are destroyed.
             if found and not rt.is_closed:
                 return f"{name} is unusable after the case: {found}"
         return ""
@@ -510,10 +510,10 @@ def _why_unusable(rt: gpuos.Runtime) -> str:
 
 
 def finding(place: Place, case: Case) -> str:
-    """What is wrong, or nothing."""
+    """Return the finding, or an empty text."""
     JUDGE.begin()
     names = {**vars(wrong_objects), **place.names()}
-    # What is left of the case before may close the runtime, or undefine an
+    # Leftovers of the previous case may close the runtime, or undefine an
     # operator, while the objects of this one are made.
     with contextlib.suppress(gpuos.QueueClosed, gpuos.InvalidArgument):
         exec(compile(case.body(), "case", "exec"), names)  # noqa: S102 (ours)

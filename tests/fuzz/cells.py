@@ -1,4 +1,4 @@
-"""Programs that are cut into cells, beside the same text in one file."""
+"""Programs that are cut into cells, compared with the same text in one file."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ class Kind:
 
     @property
     def is_device(self) -> bool:
-        """Whether NVRTC has it beside it, and not the C++ compiler."""
+        """Return whether NVRTC is the reference, instead of the C++ compiler."""
         return self.name in DEVICE
 
 

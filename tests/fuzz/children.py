@@ -33,7 +33,7 @@ MEMORY = 6 << 30  # bytes of addresses: what asks for more gets MemoryError
 
 @dataclass
 class Table:
-    """What was drawn and what came of it."""
+    """Counts of drawn cases and their outcomes."""
 
     cases: int = 0
     calls: int = 0
@@ -43,7 +43,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Failure:
-    """Of a batch: which case, and what was seen."""
+    """The failing case of a batch, and its finding."""
 
     index: int
     text: str
@@ -62,7 +62,7 @@ class Wanted:
     first: int
     last: int
     lines: tuple[int, ...] | None = None  # of the last case; None: all
-    is_alone: bool = False  # no other thread beside the last case
+    is_alone: bool = False  # no other thread runs during the last case
     text: str = ""
 
     def cases(self) -> list[calls.Case]:
@@ -195,7 +195,7 @@ def report(seed: int, first: int, failure: Failure) -> str:
 
 
 def _with_fewer_lines(seed: int, begin: int, last: int) -> Wanted:
-    """What is left when no line can be left out."""
+    """Return the smallest case, from which no line can be removed."""
     lines = tuple(range(len(case_of(seed, last).lines)))
     best = Wanted(seed, begin, last, lines)
     alone = replace(best, is_alone=True)

@@ -1,6 +1,6 @@
 """Messages to a process that serves, wrong in every way that its table allows.
 
-Whatever comes is answered, and the process goes on computing.
+Each message is answered, and the process continues to compute.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def raw(path: Path, data: bytes) -> dict | None:
 
 
 def finding(case: bytes) -> str:
-    """What is wrong, or nothing."""
+    """Return the finding, or an empty text."""
     rt, path = _served()
     answer = raw(path, case)
     if answer is None:

@@ -1,4 +1,4 @@
-"""Kinds of declarations of the device for cells.py, and NVRTC beside them."""
+"""Kinds of device declarations for cells.py, and the comparison with NVRTC."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Random DLPack producers, right ones and wrong ones, given to a runtime.
+"""Random DLPack producers, correct and wrong ones, given to a runtime.
 
-Each tells of memory in the middle of a buffer. What is right by the standard
-must give what NumPy makes of the same layout; what is wrong must be refused;
-and the deleter must be called once either way.
+Each describes memory in the middle of a buffer. A correct one must give NumPy's
+result for the same layout, and a wrong one must be refused. The deleter must be
+called once in both cases.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Unversioned(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Case:
-    """What a producer says; `wrong` is why it cannot be taken, or nothing."""
+    """The fields of a producer; `wrong` is why it is invalid, or empty."""
 
     code: int
     bits: int
@@ -224,7 +224,7 @@ class Producer:
     def _delete(self, _: int) -> None:
         self.deleted += 1
 
-    # As the standard says: the deleter, unless somebody has taken the capsule.
+    # Follow the standard: call the deleter, unless the capsule was consumed.
     def _destroy(self, capsule: int) -> None:
         if _is_valid(capsule, self.name):
             self._delete(0)
@@ -244,7 +244,7 @@ class Producer:
 
 
 def wanted(case: Case, memory: np.ndarray) -> np.ndarray:
-    """What NumPy makes of the same layout."""
+    """Return NumPy's result for the same layout."""
     strides = case.strides
     if strides is not None:
         item = case.bits // 8
@@ -283,7 +283,7 @@ def ask(producer: Producer, out: list[np.ndarray]) -> BaseException | None:
 
 
 def finding(case: Case) -> str:
-    """What is wrong, or nothing."""
+    """Return the finding, or an empty text."""
     dice = np.random.default_rng(1)
     memory = dice.integers(0, 2, BYTES).astype(np.uint8)
     before = memory.tobytes()

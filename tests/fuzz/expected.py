@@ -1,7 +1,7 @@
-"""What a step of a program should give, from NumPy and plain arithmetic.
+"""The expected result of a program's step, from NumPy and plain arithmetic.
 
-Exact: integers, comparisons, and reals in NumPy's own type where
-docs/functions.md says 0 ulps. Otherwise in a wider type, with those ulps.
+Integers, comparisons, and reals with 0 ulps in docs/functions.md are exact, in
+NumPy's own type. Others use a wider type, with those ulps.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """What should come, and how far from it a result may be."""
+    """The expected value, and the allowed distance of a result."""
 
     value: np.ndarray  # in a wider type, if any
     dtype: np.dtype
@@ -117,7 +117,7 @@ def _powers(x, y):
     return np.where(is_wrong, near, np.power(x, y))
 
 
-# What NumPy lacks, in the type of the argument.
+# Functions that NumPy does not have, in the type of the argument.
 OWN = {
     "power": _real_power,
     "float_power": _real_power,
@@ -170,7 +170,8 @@ def of_function(function: Function, operands: list[Any]) -> Expected:
 def _computed(
     function: Function, args: list[Any], result: np.dtype, last: Any
 ) -> Expected:
-    """Of operands in the dtypes that NumPy gives them; `last` as it came."""
+    """Expect a function of operands in NumPy's dtypes; `last` is not
+    converted."""
     ufunc = getattr(np, function.name, None)
     if function.name == "power" and _is_known(last) and result.kind == "f":
         made = quietly(POWERS[last], args[0])
@@ -185,7 +186,7 @@ def _computed(
         return Expected(np.asarray(made).astype(result), result)
     free: Any = False
     if function.name in ("copysign", "signbit"):
-        free = np.isnan(args[-1])  # whose sign nobody promises
+        free = np.isnan(args[-1])  # whose sign is not promised
     off = ULPS.get(function.own, (0, 0, 0))
     compute = OWN.get(function.name, ufunc)
     if result.kind != "f" or not any(off):
@@ -319,7 +320,7 @@ def _reciprocal(x):
 
 
 SPECIAL = {
-    # Of two zeros the first counts.
+    # Of two equal zeros, the first is returned.
     "maximum": _first_of(lambda x, y: (x >= y) | _is_nan(x)),
     "minimum": _first_of(lambda x, y: (x <= y) | _is_nan(x)),
     "fmax": _first_of(lambda x, y: (x >= y) | _is_nan(y)),
@@ -360,7 +361,7 @@ def of_activation(compute: Any, x: np.ndarray, *axis: int) -> Expected:
     size = np.nan_to_num(np.abs(wide), nan=0, posinf=0, neginf=0)
     if axis and size.size:
         size = size.max(axis=axis[0], keepdims=True)
-    # What overflows in between may overflow; infinities are limits, which the
+    # An intermediate overflow is allowed. Infinities are limits, which the
     # pages do not promise.
     free = np.broadcast_to(~np.isfinite(wide), made.shape)
     if axis:
@@ -375,7 +376,7 @@ def of_activation(compute: Any, x: np.ndarray, *axis: int) -> Expected:
     return Expected(made, x.dtype, 1, slack, free)
 
 
-# What a power is if the exponent is a number in the text.
+# The function of a power with a literal exponent.
 POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 
 
@@ -389,7 +390,7 @@ def of_cast(x: np.ndarray, dtype: np.dtype) -> Expected:
     made = np.asarray(quietly(rounded, x, dtype))
     free = np.zeros(x.shape, bool)
     if x.dtype.kind == "f" and dtype.kind in "iu":
-        # What does not fit is the processor's affair.
+        # A value that does not fit depends on the processor.
         info = np.iinfo(dtype)
         with np.errstate(invalid="ignore"):
             cut = np.trunc(x.astype(np.longdouble))

@@ -10,7 +10,7 @@ from vocabulary import OTHERS
 
 MOST_TEXT = 2000
 MOST_INPUTS = 16
-# Of programs only.
+# Functions that only programs have.
 PROGRAMS_ONLY = ("nan",)
 NOT_THERE = set(OTHERS) - {
     "logical_and",
@@ -24,9 +24,9 @@ INPUT = re.compile(r"\bx(\d+)\b")
 def expression_of(
     steps: Sequence[Step], inputs: int, place: int
 ) -> tuple[str, list[int]] | None:
-    """Return the text and which inputs it takes, in order; None if it has none.
+    """Return the text and its inputs in order; None if it has none.
 
-    Each value stands in the text as often as it is used.
+    Each value appears in the text as often as it is used.
     """
     texts: list[str | None] = [f"x{k}" for k in range(inputs)]
     for step in steps[: place - inputs + 1]:

@@ -1,4 +1,4 @@
-"""What cases of several lanes have in common: making them smaller."""
+"""Shrinking of cases with several lanes."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def show(table: Counter) -> None:
 def run_programs(
     options: argparse.Namespace, count: int, seconds: float
 ) -> str:
-    """Programs beside NumPy; what is wrong, or nothing."""
+    """Compare programs with NumPy; return the finding, or an empty text."""
     deterministic = {"deterministic": True} if options.backend == "cuda" else {}
     table: Counter = Counter()
     with gpuos.Runtime(options.backend, **deterministic) as rt:
@@ -121,7 +121,7 @@ def run_programs(
 def run_submissions(
     options: argparse.Namespace, count: int, seconds: float
 ) -> str:
-    """Tasks over overlapping memory beside the same in order."""
+    """Compare tasks over overlapping memory with the same tasks in order."""
     submissions = importlib.import_module("submissions")
     return submissions.first_finding(
         options.backend,
@@ -164,7 +164,7 @@ def run_alone(what: str) -> Callable[[argparse.Namespace, int, float], str]:
 def run_sequences(
     options: argparse.Namespace, count: int, seconds: float
 ) -> str:
-    """Lines of PyTorch in a scheduler beside eager ones."""
+    """Compare lines of PyTorch in a scheduler with eager ones."""
     sequences = importlib.import_module("sequences")
     device = "cpu" if options.backend == "host" else "cuda"
     return sequences.first_finding(device, count, options.seed, seconds=seconds)
@@ -183,7 +183,7 @@ def run_moments(
 
 
 def run_cells(options: argparse.Namespace, count: int, seconds: float) -> str:
-    """Programs that are cut into cells, beside one file."""
+    """Compare programs that are cut into cells with one file."""
     cells = importlib.import_module("cells")
     cuts: Counter = Counter()
     end = time.monotonic() + seconds

@@ -31,7 +31,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 class Foreign:
-    """What a handler or a finalizer does: the same as the program, in parts."""
+    """Work of a handler or a finalizer: the same as the program, in parts."""
 
     def __init__(self) -> None:
         self.acts: list[Callable[[], Any]] = []

@@ -148,7 +148,7 @@ def gpuos_reads(path: str) -> np.ndarray | None:
 
 
 def finding(case: Case) -> str:
-    """What is wrong, or nothing."""
+    """Return the finding, or an empty text."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.npy"
         path.write_bytes(case.data)

@@ -21,7 +21,7 @@ Compute = Callable[[np.ndarray], Expected]
 
 @dataclass(frozen=True)
 class Other:
-    """What a drawn text gives of its operand."""
+    """The result of a drawn text for its operand."""
 
     compute: Compute
 
@@ -80,7 +80,7 @@ def _round(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
 def _split_number(
     name: str, dice: random.Random, x: np.ndarray
 ) -> tuple[str, Compute]:
-    """What gives two arrays, of which one is taken."""
+    """Return a function with two results, of which one is used."""
     which = dice.randrange(2)
     text = f"np.{name}({{0}})[{which}]"
     if x.dtype.kind == "c":
@@ -137,7 +137,7 @@ def _nan_to_num(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
 
 
 def _angle(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
-    """Of a real number 0 or pi."""
+    """Return angle(), which is 0 or pi for a real number."""
     deg = dice.random() < 0.3
     if x.dtype.kind not in "fc" or x.dtype in SHORT:
         return "np.angle({0})", _refused
@@ -232,7 +232,7 @@ def _logsumexp(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
 
 
 def _eps(dtype: np.dtype) -> float:
-    """Of what a result of this dtype is computed in."""
+    """Return the eps of the type in which a result of this dtype is computed."""
     is_short = dtype in SHORT or dtype.itemsize < 4
     return float(np.finfo("f4" if is_short else dtype).eps)
 

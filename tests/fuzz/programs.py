@@ -1,9 +1,9 @@
-"""Random programs on random arrays, each step beside what NumPy gives.
+"""Random programs on random arrays, each step compared with NumPy.
 
-A program returns all its values, so each step is judged by what the program
-itself computed before: no error grows, and ulps mean what the pages say. The
-same steps that return the last value alone, into memory of any layout, and what
-is compiled of them, must give the same bits.
+A program returns all of its values, and each step is checked with the program's
+own previous results. Errors therefore do not grow, and ulps mean what the pages
+say. The same steps are also run with only the last value as the result, in
+memory of any layout, and compiled. Both must give the same bits.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def draw(dice: random.Random, cell: Cell) -> Case:
 def _draw_inputs(
     dice: random.Random, shape: tuple[int, ...], first: Array
 ) -> Iterator[Array]:
-    """Those behind the first; some of them the very same array."""
+    """Yield the arrays after the first; some of them are the very same array."""
     drawn = [first]
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3])):
         if dice.random() < 0.2:
@@ -189,7 +189,7 @@ def values_of(case: Case) -> list[np.ndarray]:
 
 
 def with_out(case: Case, last: np.ndarray, layout: str = "contiguous") -> Case:
-    """The same, with memory for its last value."""
+    """Return the same case with memory for its last value."""
     dice = random.Random(0)
     return replace(case, out=lay_out(dice, last.shape, last.dtype, layout))
 
@@ -238,7 +238,7 @@ def finding(rt: gpuos.Runtime, case: Case) -> str | None:
         return f"{type(error).__name__}: {error}"
 
 
-# What docs/programs.md says that a program may refuse.
+# Refusals that docs/programs.md allows.
 REFUSALS = (
     "got complex",  # reductions
     "reshape: expected arrays that are not broadcast",
@@ -350,9 +350,9 @@ def _finding_of_expression(
 def _finding_of_arrays(
     rt: gpuos.Runtime, case: Case, wanted: list[np.ndarray]
 ) -> str | None:
-    """The function called with arrays, whose operations are collected.
+    """Call the function with arrays, whose operations are collected.
 
-    What they read is what was there when they were written.
+    They read the values at the time when they were written.
     """
     source = case.source(is_whole=True)
     dice = random.Random(source)
@@ -383,7 +383,7 @@ def _finding_of_arrays(
     return None
 
 
-# Functions that give a view of an array, beside those that move its axes.
+# Functions that return a view of an array, except those that move its axes.
 VIEWS = ("real", "imag", "parts")
 
 
@@ -394,7 +394,7 @@ def _has_parts(case: Case) -> bool:
     return bool(names & JOINS) and bool(names & REDUCING)
 
 
-# What writes all of an array.
+# Functions that write all of an array.
 WRITERS = (
     lambda _, x: x.fill(0),
     lambda _, x: x.copy_from(np.zeros(x.shape, x.dtype)),
@@ -418,7 +418,7 @@ def _bits(array: np.ndarray) -> bytes:
 
 
 def _fused(rt: gpuos.Runtime, case: Case, *, is_whole: bool) -> Any:
-    """The program after its earlier calls: each may leave something behind."""
+    """Return the program after its earlier calls, which may leave state."""
     fused = rt.fuse(case.function(is_whole=is_whole))
     for inputs in case.earlier:
         fused(*_arrays(rt, inputs))

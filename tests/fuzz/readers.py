@@ -63,10 +63,10 @@ def build() -> None:
 
 
 def run(target: str, seconds: int, count: int, seed: int) -> str:
-    """Run one target; what is wrong, or nothing.
+    """Run one target; return the finding, or an empty text.
 
-    What it learns goes to a folder of its own: the corpus in the repository
-    stays as small as it is.
+    New inputs go to a separate folder: the corpus in the repository stays
+    small.
     """
     FOUND.mkdir(parents=True, exist_ok=True)
     command = [

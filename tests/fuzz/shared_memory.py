@@ -1,7 +1,7 @@
-"""Two outputs of a program anywhere in one small memory, beside plain indices.
+"""Two outputs of a program anywhere in one small memory, and plain indices.
 
-What overlaps itself or the other one must be refused, all else must be written
-as NumPy writes it. Strides are arbitrary, so only NumPy's arrays will do.
+An output that overlaps itself or the other one must be refused. All others must
+be written as in NumPy. Strides are arbitrary, so only NumPy arrays are used.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def finding(rt: gpuos.Runtime, f: gpuos.Fused, one: View, other: View) -> str:
 
 
 def first_finding(rt: gpuos.Runtime, seed: int, count: int = CASES) -> str:
-    """What is wrong with which two outputs, or nothing."""
+    """Return the finding with its two outputs, or an empty text."""
     dice = random.Random(seed)
     f = rt.fuse(lambda x, y: (x + 1, y * 2))
     for _ in range(count):

@@ -11,7 +11,7 @@ import numpy as np
 
 try:
     import ml_dtypes
-except ImportError:  # then nobody can look at one
+except ImportError:  # then no test can read one
     ml_dtypes = None
 
 FLOAT, HALF = np.dtype("float32"), np.dtype("float16")
@@ -77,10 +77,10 @@ def promoted(*operands: Any) -> np.dtype:
 
 
 def with_stand_ins(operands: list[Any]) -> tuple[list[Any], np.dtype | None]:
-    """The same with halves where short floats are, and which those are.
+    """Return the operands with halves for short floats, and the replaced dtype.
 
     NumPy's rules for a half are those of a short float, except that no integer
-    makes it longer. None: there is none, or all are floats now.
+    widens it. None: there is no short float, or all are floats now.
     """
     arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
     dtypes = {x.dtype for x in arrays}

@@ -1,8 +1,7 @@
-"""Every view of small values that NumPy has, instead of some.
+"""Every view of small values that NumPy has, instead of a random choice.
 
-What a slice of a computed value means for each array that it is computed of is
-decided by sizes of 0 and 1, by fewer axes and by what was reduced, so all of
-them are tried.
+A slice of a computed value becomes slices of its inputs. Sizes of 0 and 1, fewer
+axes and reductions decide how, so all of them are tested.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ PARTS: list[Any] = [
     -2,
 ]
 
-# What is indexed: x + y has all sizes that broadcast.
+# The indexed values: x + y has all sizes that broadcast.
 VALUES: dict[str, Callable[..., Any]] = {
     "x": lambda x, _: x,
     "x.T": lambda x, _: x.T,
@@ -95,7 +94,8 @@ def _of_index(rt: gpuos.Runtime, name: str, index: Any, rank: int) -> str:
 
 
 def _others(shape: Shape) -> Iterator[Shape]:
-    """What broadcasts against `shape`, with as many axes and one less."""
+    """Yield shapes that broadcast against `shape`, with as many axes and one
+    less."""
     yield shape
     if len(shape) == 3 and 0 in shape:
         return
@@ -125,7 +125,7 @@ def _difference(
             warnings.simplefilter("ignore")  # of many shapes
             made = fused(*given).numpy()
     except gpuos.InvalidArgument as error:
-        # Of one element in what is joined and of none beside it.
+        # One element is joined with an empty value.
         return "" if "that meet what is joined" in str(error) else str(error)
     if made.shape == wanted.shape and (made == wanted).all():
         return ""
@@ -146,7 +146,7 @@ LAYOUTS: list[Callable[[Any], Any]] = [
 
 
 def first_finding_of_shapes(rt: gpuos.Runtime) -> str:
-    """The same for all shapes that so many elements have."""
+    """Test all shapes with this number of elements."""
     for rank in (1, 2, 3):
         for shape in itertools.product(SIZES, repeat=rank):
             x = _array(shape, 0)
@@ -192,7 +192,7 @@ def _of_shape(rt: gpuos.Runtime, x: Any, look: Any, shape: Shape) -> str:
     return ""
 
 
-# ---- Values behind each other, and what is computed of them.
+# ---- Joined values, and computations with them.
 
 
 def _joins(rank: int) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -225,7 +225,7 @@ def _at(axis: int, index: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, index)
 
 
-# What becomes of them, on axes that are joined or not.
+# Uses of the results, on joined axes and others.
 USES: dict[str, Callable[[Any, Any], Any]] = {
     "alone": lambda made, _: made,
     "computed": lambda made, x: made * 2 - made + x,
@@ -241,7 +241,7 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def first_finding_of_joins(rt: gpuos.Runtime) -> str:
-    """The same of concatenate(), stack() and roll()."""
+    """Test concatenate(), stack() and roll()."""
     taken = 0
     for rank in (1, 2):
         for name, join in _joins(rank):

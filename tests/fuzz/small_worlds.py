@@ -1,7 +1,7 @@
-"""Every program of a few sums, differences and turns of small arrays.
+"""Every program of a few sums, differences and transposes of small arrays.
 
-Random programs seldom sum a sum and then meet what was summed. What belongs
-into which loops is decided by such patterns, so all of them are tried.
+Random programs rarely sum a sum and then combine it with its operand. Such
+patterns decide the loops of a program, so all of them are tested.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import gpuos
 Step = tuple[str, int, int]  # what, and the places of its operands
 Shape = tuple[int, ...]
 
-# Of the arrays that a program has, and how many steps are tried with them.
+# The arrays of a program, and the number of steps that are tested with them.
 WORLDS: list[tuple[tuple[Shape, ...], int]] = [
     *(
         ((shape,), 4)
@@ -77,7 +77,7 @@ def run(steps: tuple[Step, ...], *arrays):
 
 
 def finding(rt: gpuos.Runtime, length: int, *shapes: Shape) -> str:
-    """What the first wrong program is, or nothing."""
+    """Return the first wrong program, or an empty text."""
     arrays = [
         np.arange(7 + k, 7 + k + np.prod(shape, dtype=int)).reshape(shape) ** 2
         for k, shape in enumerate(shapes)
@@ -101,7 +101,7 @@ def finding(rt: gpuos.Runtime, length: int, *shapes: Shape) -> str:
 
 
 def first_finding(rt: gpuos.Runtime) -> str:
-    """Of all programs of all worlds."""
+    """Return the first finding of all programs of all worlds."""
     tries = (
         finding(rt, length, *shapes)
         for shapes, longest in WORLDS

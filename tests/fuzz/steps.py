@@ -1,7 +1,7 @@
-"""What a random program is made of: one class for each kind of step.
+"""The steps of a random program: one class for each kind.
 
-A step has the text that programs and NumPy read alike, and what it should give
-for operands that are at hand.
+A step has a text that programs and NumPy both evaluate, and its expected result
+for given operands.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Move:
-    """Of axes and elements: NumPy does the very same text."""
+    """A step that moves axes and elements: NumPy evaluates the very same text."""
 
     text: str
 
@@ -123,7 +123,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of neighbours along an axis."""
+    """A difference of neighbours along an axis."""
 
     axis: int
 
@@ -310,7 +310,7 @@ def _other(dice, values, name, place=None):
 
 JOINS = {"concatenate", "stack", "roll"}
 REDUCING = {*REDUCTIONS, *OF_ROWS, "norm", "logsumexp"}
-# What needs an axis.
+# Functions that need an axis.
 OF_AXES = {*OF_ROWS, "diff", "concatenate", "roll"}
 
 # Each draws the step of one of its names; and how often it is chosen.

@@ -14,12 +14,12 @@ import gpuos
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python/gpuos"
 
-# What is never called with wrong things, and why.
+# Functions that are never called with wrong arguments, and why.
 EXCLUDED = {
     "gpuos.load_ipython_extension": "IPython calls it with its shell",
     "gpuos.serve": "its other end takes wrong things: test_control_input.py",
 }
-# What is never given, and why.
+# Arguments that are never passed, and why.
 TRUSTED = {
     "addresses beside sizes=": "submit_many checks and holds nothing there",
     "arrays of other memory than they say": "nobody can check that",
@@ -63,7 +63,7 @@ def aliases() -> dict[str, str]:
 
 
 def error_attributes() -> dict[str, tuple[str, ...]]:
-    """What each class of errors has, besides a message."""
+    """Return the attributes of each class of errors, besides the message."""
     return {
         node.name: names
         for node in _stub().body

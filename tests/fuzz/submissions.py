@@ -1,7 +1,7 @@
-"""Random tasks over overlapping memory, beside the same ones in order.
+"""Random tasks over overlapping memory, compared with the same tasks in order.
 
 A case is a list of actions for each of its lanes. A lane is a thread, or on a
-GPU a stream too.
+GPU also a stream.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def draw(
 
 
 def _model(actions: tuple[Action, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """What the same in order leaves, and what was seen of it meanwhile."""
+    """Return the final memory and the values read meanwhile, of tasks in
+    order."""
     names: dict[str, Any] = {
         "np": np,
         "m": np.arange(CELLS, dtype="int32"),
@@ -143,11 +144,11 @@ class Stream:
         with self._cuda.stream(self.torch):
             for _ in range(times):
                 graph.replay()
-        self.torch.synchronize()  # nobody else knows of it
+        self.torch.synchronize()  # no other code knows of it
 
 
 class Run:
-    """What the runtime does of one lane."""
+    """The runtime's execution of one lane."""
 
     def __init__(
         self, rt: gpuos.Runtime, shared: Any, lane: Any, *, in_stream: bool

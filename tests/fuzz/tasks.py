@@ -123,7 +123,7 @@ class Lane:
         return f"m[{at}:{end}]", (at, end)
 
     def _three(self) -> tuple[str, str, str]:
-        """Output and two inputs; each input is the output or beside it."""
+        """Draw an output and two inputs; each input is the output or disjoint."""
         length = self._dice.choice([1, 2, 5, 16, 33, 100])
         while True:
             reads = [self._read(length), self._read(length)]
@@ -315,13 +315,13 @@ class Lane:
         return Action(text.format("numpy()"), text.format("copy()"))
 
     def _wait(self) -> Action:
-        # It throws what nobody was told of, another lane's too.
+        # It throws unreported errors, also of another lane.
         whole = "with contextlib.suppress(gpuos.TaskError): rt.synchronize()"
         how = [whole, "t.wait()", "t.done", "rt.flush()"]
         return Action(self._dice.choice(how))
 
     def _array(self) -> Action:
-        """A result that nobody but its users keeps."""
+        """Draw a result that only its users keep."""
         name = self._new("a")
         self._arrays.append(name)
         out, x, y = self._three()

@@ -30,7 +30,7 @@ def _bound(dice: random.Random, n: int) -> str:
 
 
 def draw_slice(dice: random.Random, n: int) -> str:
-    """Of an axis of this size; all of it at times."""
+    """Draw a slice of an axis of this size; sometimes all of it."""
     if dice.random() < 0.2:
         return ":"
     step = dice.choice(["", "", "", ":", ":1", ":2", ":-1", ":-2", ":3"])
@@ -48,7 +48,7 @@ def index(dice, x, most):
             parts.append(str(dice.randint(-n, n - 1)))
         else:
             parts.append(draw_slice(dice, n))
-    # Behind all that is named it may be left out.
+    # After all named axes it may be omitted.
     if not parts or rest < named or dice.random() < 0.3:
         parts.insert(rest, "...")
     new = dice.choice([0, 0, 0, 1, 2])
@@ -123,7 +123,7 @@ def split(dice, x, _most):
     return f"np.split({{0}}, {sections}, {axis})[{part}]"
 
 
-# ---- Values behind each other: what is drawn takes two.
+# ---- Joined values: a step takes two.
 
 
 def draw_join(dice: random.Random, name: str, x: np.ndarray) -> str:

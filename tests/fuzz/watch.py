@@ -36,7 +36,7 @@ class Watch:
             self._running = None
 
     def _beat(self) -> None:
-        """Put the end off: somebody who keeps the interpreter stops this."""
+        """Postpone the end; code that blocks the interpreter prevents this."""
         faulthandler.dump_traceback_later(
             DEADLINE_S, exit=True, file=sys.__stderr__
         )

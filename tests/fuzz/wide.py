@@ -17,7 +17,7 @@ _TWO = [f for f in functions() if f.inputs == 2]
 
 
 def draw_inputs(dice: random.Random, shape: tuple[int, ...]) -> list[Array]:
-    """So many that a program takes them all, beside those that it has."""
+    """Draw as many inputs as a program can take in addition to its own."""
     dtypes = dice.sample(DTYPES, 2)
     return [
         draw_array(dice, shape, dice.choice(dtypes), dice.choice(LAYOUTS))
@@ -28,9 +28,9 @@ def draw_inputs(dice: random.Random, shape: tuple[int, ...]) -> list[Array]:
 def draw_steps(
     dice: random.Random, values: list[np.ndarray], inputs: int
 ) -> Iterator[Step]:
-    """Steps that each take in what the step before gave and other inputs. Who
-    asks for the next one has added the value of the last one to `values`, if
-    NumPy has it."""
+    """Yield steps that each use the previous result and other inputs. Before
+    the next one, the caller adds the last value to `values`, if NumPy has it.
+    """
     left = list(range(inputs))
     for _ in range(MOST_STEPS):
         if not left:

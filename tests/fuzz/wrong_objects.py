@@ -68,14 +68,14 @@ ALLOWED = (
     OverflowError,
     RecursionError,
 )
-# Of the binding library; it is no word of ours.
+# Words of the binding library that our texts never contain.
 NEVER = re.compile(
     r"incompatible (function|constructor)|Unable to (cast|convert)|C\+\+ type"
     r"|return_value_policy|pybind|Invoked with|std::|vector::|basic_string"
     r"|\bholder\b|__init__\(\) must be called|Unregistered type"
     r"|\b_\w+\.<locals>|numpy_functions"
 )
-# What was expected and what came, or what there is instead.
+# The expected and the actual value, or the existing names.
 EXPECTED = re.compile(
     r"expected .*(, got |, found |, but )|^unknown .*; there are "
     r"|there is no .*; it has |expected no out= in a fused function",
@@ -125,7 +125,7 @@ def is_of_numpy(error: BaseException) -> bool:
 
 
 class Judge:
-    """What calls may raise, and what they did raise."""
+    """The allowed exceptions of calls, and the observed ones."""
 
     attributes = stubs.error_attributes()
     typed = stubs.typed()
@@ -155,7 +155,8 @@ class Judge:
             self.without_got.setdefault(general, text)
 
     def look_at_taken(self, call: Call) -> None:
-        """What is of a class of gpuos must not have been anything else."""
+        """Check that an accepted argument of a gpuos class has exactly that
+        class."""
         owner = type(getattr(call.function, "__self__", None)).__name__
         owner = "functions" if owner == "PyCapsule" else owner
         name = getattr(call.function, "__name__", "")
@@ -177,7 +178,7 @@ def call(function: Callable[..., Any], *args: Any, **keywords: Any) -> Call:
 
 
 def attempt(prepare: Callable[[], Call], *also: type[BaseException]) -> Any:
-    """What a call gives, or its error once it is judged; `also` may come."""
+    """Return the result of a call, or its checked error; `also` is allowed."""
     try:
         made = prepare()
     except Exception as error:  # noqa: BLE001 (the arguments are no call)
@@ -205,7 +206,8 @@ def judged(
 
 
 def own(call: Callable[[], Any]) -> Any:
-    """What an object of the case answers; what it raises is passed on."""
+    """Return the answer of the case's own object; its exceptions are passed
+    on."""
     try:
         return call()
     except Exception as error:
@@ -229,7 +231,7 @@ def nothing() -> None:
 
 
 def act(action: Callable[[], Any]) -> None:
-    """Do it; what comes of it is no matter of who asked, but for ours."""
+    """Run an action and ignore its exceptions, except the case's own."""
     if action is raise_own:
         action()
     else:
@@ -338,7 +340,7 @@ def _odd_subclass(kind: type) -> type:
 
 
 def dying(action: Callable[[], Any], value: Any) -> Any:
-    """Like the value; does `action` when nobody needs it any more."""
+    """Return an object like the value that runs `action` when it is destroyed."""
     if isinstance(value, np.ndarray):
         made = value.view(_dying_class(np.ndarray))
     elif isinstance(value, (str, tuple, list, dict, bytes, float)):
@@ -413,7 +415,7 @@ def steady(*items: Any) -> list[Any]:
 
 
 class Memory:
-    """What `__array_interface__` of 4096 zeroed bytes says, and lies."""
+    """An `__array_interface__` of 4096 zeroed bytes, with wrong fields."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._memory = np.zeros(512)
@@ -431,7 +433,7 @@ def interface(**fields: Any) -> Memory:
 
 
 class Giving:
-    """Whatever is asked for DLPack or a stream is answered with one thing."""
+    """Returns one object for every request of DLPack or a stream."""
 
     def __init__(self, given: Any, place: Any = (1, 0)) -> None:
         self._given, self._place = given, place

@@ -1,4 +1,4 @@
-"""What calls are given, right and wrong, as text that can be pasted."""
+"""Arguments of calls, right and wrong, as text that can be pasted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stubs import Parameter
 
 ALIASES = stubs.aliases()
 
-# What a case has by name, made only if it names it. `rt` and `other` are there.
+# Objects of a case by name, made only if it names them. `rt` and `other` exist.
 OBJECTS = {
     "a": "rt.array([0.0, 1.0, 2.0, 3.0], 'f4')",
     "b": "rt.array([3.0, 1.0, 2.0, 0.0], 'f4')",
@@ -32,7 +32,8 @@ OBJECTS = {
     "alias": "rt.alias('scaled', op)",
     "version": "op.versions[-1]",
     "definition": "op.definition",
-    # Of runtimes of their own, since an open one refuses what changes operators.
+    # They have separate runtimes, because an open one refuses changes of
+    # operators.
     "change": "gpuos.Runtime('host', workers=1).transaction()",
     "open": "gpuos.Runtime('host', workers=1).transaction().__enter__()",
     "ticket": "rt.submit('add', a, b, out=o)",
@@ -54,10 +55,10 @@ OBJECTS = {
     "addresses": "a.ptr + np.arange(2) * 8",
     "results": "o.ptr + np.arange(2) * 8",
 }
-# Those that take milliseconds.
+# Objects that take milliseconds to make.
 SLOW = {"module", "session", "cell", "future"}
 QUICK = [name for name in OBJECTS if name not in SLOW]
-# What the arguments of a fused function stand for.
+# The arguments of a fused function during tracing.
 TRACED = [
     "a, b",
     "a, b",
@@ -371,10 +372,10 @@ BY_NAME = {
     "__array_function__.args": ["(x,)", "(x, y)", "()"],
     "__array_function__.kwargs": ["{}", "{'axis': 0}"],
 }
-# What operators want to know.
+# Required keywords of operators.
 KEYWORDS = {"'scale'": "k=2", "op": "k=2", "alias": "k=2", "'fill'": "value=1"}
-# An address is trusted (docs/python.md): beside sizes= columns are right ones,
-# or none that could be read as addresses.
+# An address is trusted (docs/python.md). With sizes=, columns are valid
+# addresses, or objects that cannot be read as addresses.
 WITH_SIZES = ["addresses", "addresses", "results", "plain", "None", "a", "'x'"]
 SIZES = [
     "np.array([2, 2])",

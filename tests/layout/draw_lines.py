@@ -1,9 +1,9 @@
-"""Prints lines of the tree at random, each with what its folder's README says.
+"""Prints random lines of the tree, each with its folder's README.
 
     python tests/layout/draw_lines.py [--seed 1] [--count 20]
 
-The reader judges whether the README tells that the line stands in the right
-folder. If it does not, the line or the README is in the wrong.
+The reader judges whether the README shows that the line is in the right folder.
+If not, the line or the README is wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may include whom, how long a file may be, what stands where.
+"""Rules for includes, lengths, names and places of files.
 
 Runs with pytest or alone; reads files only.
 """
@@ -28,8 +28,9 @@ CUDA_HEADER = re.compile(
 )
 
 PUBLIC = r"gpuos/.*\.h"
-# The folders of cpp/ from the bottom to the top, and whose headers each may
-# include besides its own and the public ones. cpp/README.md says what they are.
+# The folders of cpp/ from bottom to top, with the folders whose headers each
+# may include in addition to its own and the public ones. cpp/README.md
+# describes them.
 LAYERS = {
     "base": "",
     "values": "base",
@@ -82,7 +83,7 @@ TYPES_OF_TWO_ROOMS = (
     "Access Array Device Few Gathered Operand QuickMutex RingStorage Share "
     "Tile Token"
 )
-# Whatever has such a name in a package index is not ours.
+# A package with such a name in a package index is not ours.
 FOREIGN = re.compile(
     r"(?<![\w-])gpuos(?:-[t]orch\b|==|(?:-runtime)?(?:-torch)?\[[a-z])"
     r"|\b(?:pip[3x]?|uvx?|conda|mamba|poetry|pdm)[\s\"',]+(?:pip )?"
@@ -116,7 +117,7 @@ def sources(*suffixes: str) -> list[Path]:
 
 
 def folder_of(path: Path) -> str:
-    """The folder whose README says what may stand in a file; empty: none."""
+    """Return the folder whose README covers a file; empty: none."""
     if path.parent == ROOT:
         return ""
     folder = name_of(path.parent)
@@ -133,7 +134,7 @@ def readme_of(folder: str) -> Path:
 
 
 def said_in(readme: Path) -> list[str]:
-    """What may stand in the README's folder, and what not."""
+    """Return the texts after "Here" and "Not here" of a README."""
     text = readme.read_text() if readme.exists() else ""
     found = []
     for word in ("Here", "Not here"):
@@ -325,7 +326,7 @@ def test_sources_are_ascii() -> None:
 
 
 def test_programs_that_tests_start_find_what_the_test_finds() -> None:
-    # A gpuos that lies in the PYTHONPATH is lost where a folder replaces it.
+    # A gpuos in the PYTHONPATH is lost if a folder replaces it.
     replaced = re.compile(r"PYTHONPATH\W*(=|:|,)\s*(str|f?[\"'])\b")
     wrong = [
         name_of(path)

@@ -95,7 +95,7 @@ def differences(results):
     ]
 
 
-# ---- What the suite's pytest calls.
+# ---- Hooks of the suite's pytest.
 
 
 def pytest_runtest_logreport(report):

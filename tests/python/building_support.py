@@ -17,9 +17,9 @@ from path_support import python_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# It notes its process and priority, leaves a file, and waits until it may go on
-# for a process of its own, as a compiler's driver does.
-# What it makes is the bridge that the tests use.
+# The script records its process and priority, leaves a file, and waits for
+# permission to continue. It waits in a child process, like a compiler's driver.
+# Its output is the bridge that the tests use.
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && echo 1.0 && exit
 echo "$$ $(nice)" >>"$FOLDER/started"
@@ -90,7 +90,7 @@ class Site:
         self.variables["PYTHONPATH"] = python_path(folder)
 
     def start(self, text: str, **variables: str) -> subprocess.Popen[str]:
-        """Run a program beside the test."""
+        """Run a program concurrently with the test."""
         return subprocess.Popen(
             [sys.executable, "-c", PRELUDE + text],
             stdout=subprocess.PIPE,
@@ -148,7 +148,7 @@ def is_copied() -> bool:
 
 
 def until(question) -> None:
-    """Wait until the answer is yes."""
+    """Wait until `question()` is true."""
     end = time.monotonic() + WAIT_S
     while not question():
         assert time.monotonic() < end, "waited in vain"

@@ -1,7 +1,7 @@
-"""What a cell of host code may declare, and what may use it.
+"""Declarations in cells of host code, and their uses.
 
-`{x}` is a thing's name, `{y}` that of what uses it, `{use}` an expression of
-the thing that is an int.
+`{x}` is the declared name, `{y}` the name of its user, and `{use}` an
+expression of it that is an int.
 """
 
 from __future__ import annotations

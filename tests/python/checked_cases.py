@@ -50,7 +50,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Template:
-    """`{0}` and so on stand behind the indices that can be moved."""
+    """`{0}` and so on follow the indices that can be moved."""
 
     lines: list[str]
     sites: list[Site]
@@ -256,7 +256,7 @@ class Case:
 
     @property
     def outside(self) -> set[int]:
-        """What the index may be that is told of."""
+        """Return the values of the index that are reported."""
         site = self.template.sites[self.site]
         found = set()
         for index in site.indices():
@@ -276,7 +276,7 @@ class Case:
         }
 
     def run(self, rt: gpuos.Runtime) -> str:
-        """What the task's ticket says; "" if it is done."""
+        """Return the error of the task's ticket; "" if it succeeds."""
         inputs = [
             rt.array(np.resize(_order(), size).astype(self.dtype))
             for size in self.template.sizes

@@ -27,9 +27,8 @@ if _gpus > 1:
         str((_worker + i) % _gpus) for i in range(_gpus)
     )
 
-# Nothing is written to the caches of whoever runs the tests, and nothing is read
-# from them: PyTorch's compiler keeps there where the headers of another
-# environment are.
+# Tests neither write to the user's caches nor read from them. PyTorch's
+# compiler stores there the header folders of another environment.
 CACHE = Path(__file__).parents[2] / "build" / "test_cache"
 os.environ["GPUOS_CACHE_DIR"] = str(CACHE)
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(CACHE / "inductor")
@@ -38,8 +37,8 @@ os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(CACHE / "inductor")
 if not any((Path(gpuos.__file__).parent / "bench").glob("_loops*.so")):
     collect_ignore_glob = ["test_bench*.py"]
 
-# Who is started in the background may ignore Ctrl-C, and so would children: those
-# that wait for it would wait for ever.
+# A shell starts background processes with Ctrl-C ignored, and children inherit
+# that. Children that wait for it would then wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Runs for `ns` nanoseconds, then sets its one element to 1.

@@ -1,8 +1,8 @@
-"""How long tests wait for what must come.
+"""Deadlines of waits in tests.
 
-Only a failure takes as long: it is many times what the slowest machine needs
-while its processors are busy with something else. What must not come is no
-matter of time; a test counts steps instead.
+Only a failure takes as long. A deadline is many times the need of the slowest
+machine under load. The absence of an event is not tested by time; a test
+counts steps instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of fused functions share: numbers that matter, comparison."""
+"""Helpers of the tests of fused functions: special numbers, comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DTYPES = [
         "complex128",
     )
 ]
-# Here is one dtype of each kind; uint64 beside int8 is odd to promote.
+# One dtype of each kind; uint64 with int8 promotes in an unusual way.
 ODD = [
     np.dtype(name)
     for name in ("bool", "int8", "uint64", "float16", "float32", "complex64")

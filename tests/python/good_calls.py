@@ -27,7 +27,7 @@ BINARY = [
     "rshift",
 ]
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-# Of what define() and Definition() take.
+# Arguments of define() and Definition().
 DEFINED = {
     **dict.fromkeys(("source", "ptx", "ltoir", "cubin", "symbol", "inputs")),
     "params": {"p": "f4"},
@@ -39,7 +39,7 @@ DEFINED = {
 
 
 def of_array(x):
-    """Those of what arrays compute."""
+    """Return the names of operations that arrays compute."""
     names = [f"__{name}__" for name in (*BINARY, *COMPARISONS, "pow")]
     names += [f"__r{name}__" for name in (*BINARY, "pow")]
     names += [f"__i{name}__" for name in (*BINARY, "pow") if name != "divmod"]
@@ -96,8 +96,8 @@ class Calls:
         other.define("scale", "o = a * x", params={"a": "float32"})
         self.transaction = other.transaction().__enter__()
         self.rt, self.value, self.ticket = rt, value, ticket
-        # Function, arguments and keywords. Those of which every use changes
-        # something are made anew by what stands for the function.
+        # Function, arguments and keywords. If each use changes the object, a
+        # callable in place of the function makes a new one.
         self.good = {
             "_add_library_dir": (_core._add_library_dir, ["/"], {}),
             "_bridge": (_core._bridge, [rt], {}),
@@ -341,7 +341,7 @@ class Calls:
         self.rt.undefine(op)
 
     def add_done_callback(self, *args, **keywords):
-        # What a callback raises is told to nobody here.
+        # Errors of callbacks are not reported here.
         told, sys.unraisablehook = sys.unraisablehook, lambda _: None
         try:
             self.ticket.wait()

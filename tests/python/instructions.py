@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from deadlines import COMPILE_S
 
-# So much more may come by chance than was counted with CPython 3.11. From 3.12 on
-# each reference costs more: it is asked whether its object lives for ever.
+# Tolerance above the count with CPython 3.11. From 3.12 on each reference costs
+# more, because Python checks whether its object is immortal.
 ROOM = 1.03 if sys.version_info < (3, 12) else 1.08
 
 
@@ -35,10 +35,10 @@ def instructions_of(module: Path, dump: Path) -> int:
 
 
 def count(folder: Path, module: Path, script: str, kinds, calls, **environment):
-    """Return what each of the kinds of calls of a script costs the module.
+    """Return the cost of each kind of calls of a script in the module.
 
-    The script calls getppid(), at which callgrind writes down what it counted
-    and begins anew, before and behind `calls` calls of each kind.
+    The script calls getppid() before and after `calls` calls of each kind.
+    Callgrind then writes its counts and starts again.
     """
     if shutil.which("valgrind") is None:
         pytest.skip("no valgrind")

@@ -1,4 +1,4 @@
-"""What no argument of gpuos can be."""
+"""Objects that no argument of gpuos accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SaysMany:
 
 
 class Raising:
-    """Whatever it is asked for."""
+    """Raises for every access."""
 
     def _raise(self, *args):
         raise ValueError(args)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def python_path(*folders: Path) -> str:
-    """Return a PYTHONPATH of folders, and behind them what this process has.
+    """Return a PYTHONPATH of folders, followed by the one of this process.
 
-    Without the latter a gpuos that is found by it would be lost.
+    Without the latter, a gpuos that is found through it would be lost.
     """
     found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     paths = [*map(str, folders), *filter(None, found)]

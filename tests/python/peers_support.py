@@ -1,4 +1,4 @@
-"""What users of other libraries write: a construct of theirs beside NumPy."""
+"""Constructs of other libraries' users, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def on(rt: gpuos.Runtime, tree: Any) -> Any:
 
 
 def same(got: Any, wanted: Any) -> None:
-    """The same classes, dtypes, shapes and, but for rounding, numbers."""
+    """Compare classes, dtypes, shapes and, except for rounding, numbers."""
     if isinstance(wanted, (dict, list, tuple)):
         assert type(got) is type(wanted)
         if isinstance(wanted, dict):
@@ -70,7 +70,8 @@ def check(rt: gpuos.Runtime, function: Any, *args: Any, **keywords: Any) -> Any:
 
 
 def refused(rt: gpuos.Runtime, function: Any, *args: Any) -> str:
-    """What a fused function says that does not do this: one sentence."""
+    """Return the error of a fused function that does not support this: one
+    sentence."""
     with pytest.raises(gpuos.InvalidArgument) as caught:
         rt.fuse(function)(*on(rt, args))
     return str(caught.value).splitlines()[0]

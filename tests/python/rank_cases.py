@@ -1,6 +1,6 @@
-"""What a rank computes with others: collectives of small pending tensors.
+"""Computations of a rank with others: collectives of small pending tensors.
 
-Each case returns tensors, or dicts of them, that eager PyTorch gives too.
+Each case returns tensors, or dicts of them, which equal eager PyTorch's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def case(function):
 
 
 def fresh(shift=0.0, elems=ELEMS):
-    """Return a small result that no two ranks have the same of."""
+    """Return a small result that differs on all ranks."""
     ramp = torch.linspace(-1.0, 3.0, elems)
     return (ramp * (dist.get_rank() + 2) + shift).abs() * 0.5
 
@@ -67,7 +67,7 @@ def asynchronous_reductions():
 
 @case
 def neighbours_in_a_block_are_written_meanwhile():
-    # Small results lie in blocks together: gloo writes some, gpuos others.
+    # Small results share blocks: gloo writes some, gpuos others.
     found = []
     for step in range(60):
         mine = [fresh(k + step, 900) for k in range(6)]

@@ -1,8 +1,8 @@
-"""What pools of Ray cost: the table of docs/ray.md.
+"""Measure the costs of Ray pools: the table of docs/ray.md.
 
 python tests/python/ray_costs.py [NUM_GPUS]
 
-NUM_GPUS: of each member, as Pool has it; without it members are on the host.
+NUM_GPUS is passed to Pool; without it members are on the host.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What tests of gpuos.ray share: a small Ray, and steps that may be torn.
+"""Helpers of the tests of gpuos.ray: a small Ray, and steps that may be torn.
 
     python tests/python/ray_support.py [STEPS]
 
-counts those that are, of 20,000 with three callers while members are killed.
+counts torn steps, of 20,000 with three callers while members are killed.
 """
 
 from __future__ import annotations

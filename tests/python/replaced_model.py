@@ -1,4 +1,4 @@
-"""Random steps with a module that is replaced, beside plain bookkeeping.
+"""Random steps with a module that is replaced, compared with a simple model.
 
 On a GPU the kernels' results are compared too; a simulated one runs none.
 """
@@ -34,7 +34,7 @@ class Driver:
             raise AssertionError(f"{name}: {status}")
 
     def made(self, name: str, *arguments: Any) -> int:
-        """What a function gives by its first argument."""
+        """Return the handle that a function stores in its first argument."""
         handle = ctypes.c_void_p()
         self.call(name, ctypes.byref(handle), *arguments)
         return handle.value or 0
@@ -139,7 +139,7 @@ NAMES = ["scale<float>", "&v", "&w"]
 
 
 class Model:
-    """A module and what it should be."""
+    """A module and its expected state."""
 
     def __init__(self, rt: gpuos.Runtime, seed: int, *, runs: bool) -> None:
         self.random = random.Random(seed)

@@ -1,7 +1,7 @@
-"""What test_sending.py sends, and what a child does with it.
+"""The objects that test_sending.py sends, and a child's use of them.
 
-`python sending_cases.py METHOD` sends all of it to a child of that start
-method and prints what came back, and what this process says to the same.
+`python sending_cases.py METHOD` sends all of them to a child of that start
+method. It prints the child's answers and this process' own.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Printed:
 
 
 class FakeShell:
-    """What the magic uses of IPython."""
+    """The parts of IPython that the magic uses."""
 
     def __init__(self) -> None:
         self.user_ns: dict[str, Any] = {"In": [""] * 8}

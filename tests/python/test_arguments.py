@@ -24,7 +24,7 @@ ALLOWED = (
     RecursionError,
 )
 INDEXED = ("_view_at", "Array.__getitem__", "Array.__setitem__", "Array.item")
-# What pybind11 says of itself.
+# Words of pybind11's own messages.
 NEVER = ("C++ type", "pybind", "incompatible", "Invoked", "vector::")
 
 

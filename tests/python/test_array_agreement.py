@@ -23,7 +23,7 @@ REFUSALS = (TypeError, ValueError, IndexError, OverflowError)
 
 
 def outcome(function, *args, **keywords):
-    """What it gives; an error's class is the library's own matter."""
+    """Return its result; each library has its own classes of errors."""
     try:
         return quietly(function, *args, **keywords)
     except REFUSALS as error:
@@ -35,7 +35,7 @@ def as_numpy(x):
 
 
 def agree(got, wanted, ulps=1):
-    """The same, or an error that both raise."""
+    """Check equal results, or errors of both."""
     if isinstance(wanted, Exception) or isinstance(got, Exception):
         both = isinstance(wanted, Exception) and isinstance(got, Exception)
         assert both, f"{got!r}, not {wanted!r}"
@@ -55,7 +55,8 @@ MASKED = [(), (1,), (4,), (2, 3), (0, 2), (2, 1, 2)]
 
 
 def values_for(count):
-    """Of every shape that could mean as many elements, and of others."""
+    """Return arrays of every shape with this number of elements, and of
+    others."""
     shapes = {(), (0,), (1,), (2,), (3,), (1, 1), (2, 3)}
     shapes |= {(count,), (1, count), (count, 1), (count + 1,)}
     for shape in sorted(shapes):
@@ -150,7 +151,7 @@ def test_results_in_the_dtype_that_is_asked_for(rt, ufunc):
         if ufunc is np.ldexp and not (
             given.kind == "f" and np.can_cast(given, asked)
         ):
-            continue  # NumPy has not all loops that it has of others
+            continue  # NumPy does not have this loop for all of its dtypes
         x = numbers(given)
         for rest in second_of(ufunc, given):
             wanted = outcome(ufunc, x, *rest, dtype=asked)
@@ -180,7 +181,7 @@ def fused_of(rt, ufunc, rest, asked):
 
 
 def is_ours_to_refuse(dtypes, got, wanted):
-    """Programs have not all functions of complex numbers."""
+    """Programs do not have all functions of complex numbers."""
     is_refused = isinstance(got, Exception) and not isinstance(
         wanted, Exception
     )
@@ -204,7 +205,7 @@ def test_averages_of_all_dtypes(rt, function):
         x = np.array([[100, 120], [90, 1]]).astype(a)
         w = np.array([[3, 100], [100, 1]]).astype(b)
         wanted = outcome(function, x, w)
-        # Of float16 NumPy rounds every product and every sum.
+        # For float16, NumPy rounds every product and every sum.
         ulps = 8 if wanted.dtype in (np.float16, np.complex64) else 2
         agree(function(rt.array(x), rt.array(w)), wanted, ulps)
         fused = rt.fuse(function)

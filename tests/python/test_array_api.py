@@ -1,4 +1,4 @@
-"""gpuos.array_api: each of its functions beside NumPy's of the same name."""
+"""gpuos.array_api: compare each function with NumPy's of the same name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DTYPES = [
         *("complex64", "complex128"),
     )
 ]
-# What these give has no counterpart in NumPy, or other fields.
+# Their results have no counterpart in NumPy, or other fields.
 APART = {
     "__array_namespace_info__",
     "empty",
@@ -29,7 +29,7 @@ APART = {
     "iinfo",
     "isdtype",
 }
-# Functions of single elements are in test_faces.py but for those with keywords.
+# Elementwise functions are in test_faces.py, except those with keywords.
 KEYED = {"clip", "where"}
 FUNCTIONS = sorted(
     name
@@ -138,7 +138,8 @@ def ours(value, rt, how):
 
 
 def outcome(function, positional, named):
-    """What it gives, or the error: NumPy's own and ours are not of one kind."""
+    """Return its result, or the error: NumPy's errors have other classes than
+    ours."""
     try:
         return quietly(lambda: function(*positional, **named))
     except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -185,7 +186,7 @@ def test_functions_are_those_of_numpy(rt, name):
     assert computed > 0
 
 
-# ---- What else the standard says.
+# ---- Other rules of the standard.
 
 
 def test_it_is_the_namespace_of_arrays(rt):

@@ -49,7 +49,8 @@ def same(got, wanted):
 
 
 def outcome(function, *args):
-    """What it gives, or the error: NumPy's own and ours are not of one kind."""
+    """Return its result, or the error: NumPy's errors have other classes than
+    ours."""
     try:
         return quietly(function, *args)
     except (TypeError, ValueError, gpuos.InvalidArgument) as error:
@@ -100,7 +101,7 @@ def test_powers_and_divmod(rt):
 
 
 class Other:
-    """Of no kind that NumPy knows."""
+    """An object of a type that NumPy does not know."""
 
 
 @pytest.mark.parametrize(
@@ -345,7 +346,7 @@ def test_assignment(rt, index, dtype):
 
 
 def test_overlapping_arrays_are_read_first(rt):
-    """All pairs of slices of six elements, and turned matrices."""
+    """Compare all pairs of slices of six elements, and transposed matrices."""
     slices = {}
     for begin, end, step in itertools.product(
         range(6), range(7), (1, 2, -1, -2)

@@ -242,7 +242,7 @@ def test_dlpack_goes_out_without_a_copy(host):
 
 
 class Copied:
-    """What asks for a copy, as NumPy before 2.1 cannot."""
+    """Requests a copy, which NumPy before 2.1 cannot do."""
 
     def __init__(self, array):
         self.array = array

@@ -44,7 +44,7 @@ def failing(rt):
     return rt.submit(op, out=rt.empty(1))
 
 
-# How a ticket is when somebody asks for it.
+# The states of a ticket when it is queried.
 TICKETS = {
     "empty": lambda rt, _: rt.submit("fill", out=rt.zeros(0), value=1),
     "small": lambda rt, _: rt.submit("fill", out=rt.zeros(9), value=1),

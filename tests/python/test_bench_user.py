@@ -1,4 +1,4 @@
-"""What a user of `bench` sees, and that a row takes no other one along."""
+"""The output of `bench` for a user; a failing row does not affect others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory and operators that somebody else gives up in the middle of a call."""
+"""Memory and operators that other code releases in the middle of a call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGE = 1 << 24  # elements
 
 
 class Between:
-    """What another thread does in the middle of a call that reads this."""
+    """Runs another thread's work in the middle of a call that reads this."""
 
     def __init__(self, work):
         self.work = work
@@ -197,7 +197,7 @@ def test_an_operator_that_goes_while_its_numbers_are_read(rt, form, many):
             else:
                 rt.undefine("g")
                 rt.undefine("f")
-            # Whatever is made next lies where the operator was.
+            # The next allocation reuses the operator's memory.
             rt.define("h", "o = x + q", params={"q": "float32"})
             gc.collect()
 
@@ -292,7 +292,7 @@ def test_an_array_that_holds_what_holds_its_runtime_is_collected(host, what):
         else:
             x.held = runtime.alias("sum", "add")
         ticket.wait(timeout=WAIT_S)
-        # What nobody waits for is let go when it is done, too.
+        # Memory of a task without waiters is also released when it is done.
         runtime.submit("add", x, x, out=np.zeros(8, "f4"))
         runtime.flush()
         gone.append(weakref.ref(x))

@@ -64,15 +64,17 @@ def cache(tmp_path):
 
 
 def test_ls_shows_what_is_kept(cache):
-    cache.add("one", entry("one", "axpy.cu", registers=23))
+    kept = cache.add("one", entry("one", "axpy.cu", registers=23))
     cache.add("two", entry("two", "relu.cu"), age_s=7300)
     done = cache.run("cache", "ls")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].split() == [
-        *["operator", "for", "registers", "size", "last", "used"]
+        *["file", "operator", "for", "registers", "size", "last", "used"]
     ]
-    assert lines[1].split() == ["axpy.cu", "sm_90", "23", "1.1", "KiB", "now"]
+    assert lines[1].split() == [
+        *[kept.name[:8], "axpy.cu", "sm_90", "23", "1.1", "KiB", "now"]
+    ]
     assert lines[2].endswith("2 hours ago")
     assert lines[-1] == f"{cache.folder}: 2 images, 2.3 KiB of 512 MiB"
 

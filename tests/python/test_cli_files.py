@@ -1,4 +1,4 @@
-"""What `python -m gpuos run` does with files of every kind, whole or not."""
+"""`python -m gpuos run` with files of every kind, complete or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a .npy header says, `python -m gpuos run` says one line."""
+"""For any .npy header, `python -m gpuos run` prints one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bytes_of(array, version=None):
     return file.getvalue()
 
 
-# What a header's text may say, beside what it must.
+# Extra texts of a header, in addition to the required ones.
 TEXTS = [
     "",
     "{",

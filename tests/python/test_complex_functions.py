@@ -17,7 +17,7 @@ FINITE = [0.0, 1e-30, 1e-6, 0.3, 0.5, 1.0, 1.5, 3.0, 20.5, 80.0, 1e4]
 ODD = [0.0, 0.5, 1.0, 30.0, np.inf, np.nan]
 
 
-# What NumPy computes in for it, and how close to that it is.
+# The dtype in which NumPy computes the expected value, and the tolerance.
 WIDE = {"complex64": ("complex128", 4e-7), "complex128": ("clongdouble", 2e-12)}
 
 
@@ -29,7 +29,7 @@ def grid(numbers, dtype):
 
 
 def exact(name, z):
-    """What NumPy computes in a wider dtype, rounded once."""
+    """Return NumPy's result in a wider dtype, rounded once."""
     dtype = z.dtype
     z = z.astype(WIDE[dtype.name][0])
     if name == "log1p":  # NumPy's own loses what is small

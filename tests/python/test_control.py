@@ -1,4 +1,4 @@
-"""What a client may ask of a process that serves."""
+"""Requests of a client to a process that serves."""
 
 from __future__ import annotations
 

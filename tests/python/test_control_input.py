@@ -1,4 +1,4 @@
-"""Whatever comes, the process that serves goes on computing."""
+"""For any input, the process that serves continues to compute."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_fields_of_their_kind_are_answered(server, monkeypatch):
 @pytest.mark.parametrize("name", control_messages.NO_MESSAGES)
 def test_what_is_no_message_is_refused(server, name):
     answer = raw(server.path, control_messages.NO_MESSAGES[name])
-    # Of one that goes on sending, the answer may be lost.
+    # The answer may be lost if a client continues to send.
     is_long = len(control_messages.NO_MESSAGES[name]) > 1 << 20
     assert answer is not None or is_long
     if answer is not None:

@@ -1,4 +1,4 @@
-"""Who may connect, where, and what clients that misbehave can do: nothing."""
+"""Permissions of the socket; clients that misbehave have no effect."""
 
 from __future__ import annotations
 
@@ -406,7 +406,7 @@ def test_another_user_is_refused(host):
 
         with server:
             assert try_it() == "denied\n"
-            # Even if somebody opens the doors.
+            # It is refused even with open permissions.
             Path(folder).chmod(0o755)
             server.path.chmod(0o666)
             assert "expected user 0, got 65534" in try_it()

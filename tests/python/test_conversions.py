@@ -1,4 +1,4 @@
-"""What programs make of values that another dtype does not hold."""
+"""Programs convert values that another dtype does not hold."""
 
 from __future__ import annotations
 

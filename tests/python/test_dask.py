@@ -1,4 +1,4 @@
-"""What Dask's workers, each a process, give each other of gpuos' objects.
+"""Dask workers, each a process, exchange objects of gpuos.
 
 A test that would wait for ever fails at its deadline.
 """
@@ -78,7 +78,7 @@ def by_way_of(client, two, make, use):
     return result(client.submit(use, made, workers=[second], pure=False))
 
 
-# ---- What is right.
+# ---- Supported objects.
 
 
 @pytest.mark.parametrize("kind", cases.FUSED)
@@ -182,7 +182,7 @@ def test_what_is_equal_has_one_name_in_all_processes(client, rt):
     assert result(client.submit(tokens, sent, pure=False)) == here
 
 
-# ---- What is an error at once, where Dask would wait for ever.
+# ---- Immediate errors, where Dask would wait for ever.
 
 
 class OfAnotherMachine:

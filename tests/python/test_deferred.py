@@ -1,6 +1,6 @@
-"""Operators of arrays are collected into one task until somebody looks.
+"""Operators of arrays are collected into one task until a result is read.
 
-What an operation reads is what was there when it was written.
+An operation reads the values at the time when it was written.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_a_result_that_is_kept_is_written_beside_others(rt):
     assert tasks(rt) == before + 1
 
 
-# ---- What writes an operand, after it was written down what reads it.
+# ---- Writes to an operand, after an operation that reads it was recorded.
 
 
 def by_dlpack(rt, x):
@@ -201,7 +201,7 @@ def test_an_operand_is_read_as_it_was(rt, writer):
 )
 @pytest.mark.parametrize("writer", ["DLPack", "NumPy", "interface"])
 def test_what_has_the_address_may_write_later(rt, writer):
-    """Memory that somebody else can write is read at once."""
+    """Memory that other code can write is read at once."""
     x = rt.array(START)
     part = x[1:]
     outside = {

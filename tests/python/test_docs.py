@@ -61,10 +61,10 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     need_torch(texts)
     need_ray(texts)
     done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
-    # The page says which NVRTC it is about, or what to install beside it.
+    # The page says which NVRTC it needs, or what else to install.
     if re.search("expected NVRTC|; install those that fit", done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
-    # What a PyTorch for GPUs says where there is none.
+    # A PyTorch for GPUs prints this on a machine without one.
     errors = re.sub(r".*No CUDA runtime is found.*\n", "", done.stderr)
     assert (done.returncode, errors) == (0, "")
     printed = done.stdout.split(END)

@@ -1,4 +1,4 @@
-"""What pages list is what there is: names, defaults, commands, files."""
+"""Lists in pages match the code: names, defaults, commands, files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_variables_of_the_environment():
     assert {name for name in wanted if name not in known} == set()
     read = set(re.findall(r'(?:getenv|environ\.get)\("(GPUOS_[A-Z_]+)"', known))
     told = "".join(text.read_text(encoding="utf-8") for text in PAGES)
-    # Those of the tests are no user's.
+    # Variables of the tests are not for users.
     secret = {name for name in read if name not in told}
     assert {name for name in secret if not TESTS.search(name)} == set()
 
@@ -138,7 +138,7 @@ def test_functions_of_expressions(host):
     known = re.search("one of (.*), got", str(caught.value))[1].split(", ")
     cell = row(page("programs"), "elementwise functions")[0]
     assert told <= set(known)
-    # What the page does not name is in the list of programs.
+    # Names that are missing on the page are in the list of programs.
     assert set(known) - told <= set(names_in(cell))
 
 

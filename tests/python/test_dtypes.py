@@ -1,4 +1,4 @@
-"""Element types beside the four of the built-in operators."""
+"""Element types other than the four of the built-in operators."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_statements_are_those_of_numpy(rt, dtype):
                 program.check()
 
 
-# ---- What people write.
+# ---- Typical user code.
 
 
 def gauss_seidel(u):

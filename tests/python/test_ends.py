@@ -18,7 +18,7 @@ GPUOS_OPERATOR(endless) {
 }
 """
 
-# Nobody waits for as long as this watchdog does: run_python() would give up.
+# No test waits for as long as this watchdog does: run_python() would give up.
 START = """
 import gpuos, os, signal, sys, threading, time, weakref
 import numpy as np

@@ -43,7 +43,7 @@ def check(rt, text, arrays, params=None):
     }
     define = {"params": kinds} if kinds else {}
     op = rt.define(next(NAMES), f"o = {text}", **define)
-    # As the text names them first.
+    # In order of first use in the text.
     used = dict.fromkeys(
         n for n in re.findall(r"[a-z]\w*", text) if n in arrays
     )

@@ -59,7 +59,7 @@ OPERATORS = {
 }
 # NumPy has two functions that compute the same.
 OTHER_NAMES = {"deg2rad": "radians", "rad2deg": "degrees"}
-# Each dtype comes beside itself, and those of ODD beside each other.
+# Each dtype is combined with itself, and those of ODD with each other.
 KINDS = {
     1: [(dtype,) for dtype in DTYPES],
     2: sorted(

@@ -377,7 +377,7 @@ def test_threads_trace_and_wait_for_each_other(rt):
 
 
 def test_order_of_one_thread_stays_while_others_submit(rt):
-    """What a thread submits behind something runs behind it."""
+    """Later tasks of one thread run after its earlier ones."""
     counters = [rt.zeros(1) for _ in range(THREADS)]
 
     def body(number):

@@ -1,4 +1,4 @@
-"""What a fused function must not do is refused, naming the line."""
+"""Forbidden code in a fused function is refused, with the line."""
 
 from __future__ import annotations
 
@@ -409,8 +409,8 @@ def test_more_elements_than_can_be_counted_are_refused(host, shape):
             host.fuse(function)(*ones)
 
 
-# What fits the call that was traced, and not the next one: the function, shapes
-# of each, and what is said.
+# Code that fits the traced call but not the next one: the function, the shapes
+# of both calls, and the message.
 LATER = {
     "index": (
         lambda x: x[4] * 2,

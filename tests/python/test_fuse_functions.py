@@ -156,7 +156,7 @@ def test_a_compiler_that_knows_an_operand_changes_no_bit(rt, dtype, names):
     if not names:
         return
     fused = rt.fuse(of_known_numbers(names))
-    # Elements beside each other, and alone.
+    # Several elements, and single ones.
     for numbers in ([x for x in SPECIAL if abs(x) < np.inf], [7, -7, 0]):
         x = np.array(numbers, dtype)
         arrays = rt.array(x), rt.array(x.astype("int64"))
@@ -178,8 +178,8 @@ def test_casts(rt, to):
 @pytest.mark.parametrize("by", INTEGERS, ids=name_of)
 @pytest.mark.parametrize("of", FLOATS, ids=name_of)
 def test_casts_to_integers_and_back_are_two(rt, of, by):
-    """What does not fit is what the processor makes of it, compiled or not;
-    a compiler that sees both must not take them for one."""
+    """A value that does not fit converts as the processor does, compiled or
+    not. A compiler that sees both casts must not merge them."""
     ends = [-0.32, -0.0, 0.0, 7.9, -7.9, 1e20, -1e20, np.inf, np.nan]
     x = rt.array(quietly(np.array(ends).astype, of))
     back = ("float16", "float32", "float64", "complex64", "complex128")

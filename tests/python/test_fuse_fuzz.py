@@ -104,7 +104,7 @@ def programs(draw, pairs):
 
 
 def interpret(steps, values):
-    """What a program of steps gives for arrays or for traced values."""
+    """Return the result of a program's steps for arrays or for traced values."""
     values = list(values)
     for function, first, second in steps:
         x = values[first % len(values)]
@@ -178,9 +178,9 @@ def test_sums_are_near(inputs, data):
 
 
 class Lying:
-    """An array within memory of which nobody may touch the rest."""
+    """An array inside memory whose other parts must not be touched."""
 
-    ROOM = 16  # elements before and behind it
+    ROOM = 16  # elements before and after it
     UNTOUCHED = -77.0
 
     def __init__(self, shape, order, steps):
@@ -216,7 +216,7 @@ MOVES = ["new", "move", "sum", "max", "add", "two sums", "center"]
 
 
 def move_axes(steps, x):
-    """The same for arrays and for traced values; whole numbers stay whole."""
+    """Move axes of arrays or of traced values; integers stay integers."""
     for kind, number, keeps in steps:
         axis = number % max(x.ndim, 1)
         if kind == "new" and x.ndim < 6:

@@ -71,7 +71,7 @@ def test_results_have_more_elements_than_32_bits_count(cuda):
     "shape", [(100_003, 17), (2_049, 1_025), (9, 1 << 18), (2, 1_500_001)]
 )
 def test_workers_share_the_rows_of_slices(backend, residency, shape):
-    # So many that each has several turns, in several calls at a time.
+    # Each worker has several rounds, in several concurrent calls.
     x = (np.arange(np.prod(shape)) % 251).astype(np.float32).reshape(shape)
     functions = (
         lambda x: x[:, 1:] - x[:, :-1],

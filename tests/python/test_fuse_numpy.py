@@ -1,7 +1,7 @@
-"""Reductions and functions made of others, with every dtype, beside NumPy.
+"""Composite reductions and functions, with every dtype, compared with NumPy.
 
-What the package adds to its tables must be in those of here. `test_vocabulary.py`
-has the functions of single elements.
+Additions to the package's tables must also be in the tables here.
+`test_vocabulary.py` has the elementwise functions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PLAIN = [
     "transpose",
     "zeros_like",
 ]
-# What these tests or test_numpy_names.py call, or what has no values.
+# Functions that these tests or test_numpy_names.py call, or without values.
 OTHERS = [
     *(
         "dsplit",
@@ -128,7 +128,7 @@ CLOSE = {"float16": (2e-3, 1e-3), "float64": (1e-12, 1e-12)}
 
 
 def outcome(function, *arrays):
-    """What it gives; the error, if it refuses the arguments."""
+    """Return its result, or the error if it refuses the arguments."""
     try:
         return np.asarray(quietly(function, *arrays))
     except (TypeError, ValueError) as error:

@@ -91,7 +91,7 @@ def test_what_is_small_beside_the_maximum_counts(rt, dtype):
 
 @pytest.mark.parametrize(("shape", "axis"), [((3, 0), 1), ((0, 3), 0)])
 def test_rows_of_nothing_have_a_softmax(rt, shape, axis):
-    """As in PyTorch; a maximum alone has none."""
+    """Empty rows have a softmax, as in PyTorch; a maximum alone has none."""
     x = rt.array(np.zeros(shape, "f4"))
 
     def compute(x):

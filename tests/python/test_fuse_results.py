@@ -50,7 +50,7 @@ def test_large_results_are_given_back(rt):
 
 
 class Live:
-    """Arrays beside what they must hold, some of them views of others."""
+    """Arrays with their expected values, some of them views of others."""
 
     def __init__(self, rt, seed):
         self.rt = rt
@@ -113,7 +113,7 @@ class Live:
 
 
 class Shared:
-    """What NumPy sees of an array that is gone; nothing computes with it."""
+    """NumPy's view of an array that is gone; no operation computes with it."""
 
     def __init__(self, values):
         self.values = values
@@ -149,7 +149,7 @@ def test_results_may_be_dropped_before_their_tasks_ran(rt, nap):
     done = rt.zeros(1)
     rt.submit(nap, out=done, ns=50_000_000)
     before = rt.stats()["allocations"]
-    # Nobody waits for the first one.
+    # No thread waits for the first one.
     gate = rt.fuse(lambda x, y: x + (y > 0.5))
     a = gate(a, done)
     expected = expected + 1

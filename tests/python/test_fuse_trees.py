@@ -32,7 +32,7 @@ CASES = {
     "order": (lambda d: next(iter(d.values())) - next(iter(d)), {2: X, 1: Y}),
     "empty": (lambda d: d["x"] + len(d["none"]), {"x": X, "none": []}),
 }
-# What is done to X and Y in each kind of result.
+# The operations on X and Y for each kind of result.
 RESULTS = {
     "dict": lambda x, y: {"sum": x + y, "more": {"product": x * y}},
     "mixed": lambda x, y: [x + y, {"t": (x - y, Pair(x * 2, [y]))}],

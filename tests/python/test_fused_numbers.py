@@ -1,4 +1,4 @@
-"""What a fused function computes of numbers alone is what Python computes."""
+"""Computations of numbers alone in a fused function give Python's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user installs runs without anything else; what a release checks."""
+"""An installation runs without other packages; checks of a release."""
 
 from __future__ import annotations
 

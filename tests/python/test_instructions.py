@@ -1,7 +1,7 @@
-"""What a submission costs its caller, in instructions of our module.
+"""The cost of a submission for its caller, in instructions of our module.
 
-They are counted by valgrind, so they do not depend on what else the machine
-does. Those of Python and NumPy are left out: they differ by release.
+Valgrind counts them, so they do not depend on the load of the machine.
+Instructions of Python and NumPy are excluded, because they differ by release.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HOST = {
     "x + y of arrays": 1771,
     "x * y + x of arrays, run": 10435,
 }
-# Of workers that come as bursts, on the simulated device.
+# Burst workers on the simulated device.
 BURSTS = {
     "meets nothing": 2434,
     "needs the one before": 1303,
@@ -42,15 +42,14 @@ BURSTS = {
 # A module that was compiled before.
 MODULES = {"in memory": 10818}
 
-# Callgrind writes down what it counted and begins anew when getppid() is
-# called.
+# Callgrind writes its counts and starts again at each call of getppid().
 HOST_SCRIPT = f"""
 import os
 import numpy as np
 import gpuos
 
-# Nothing is compiled beside the calls: valgrind knows no AVX-512, which the host's
-# compiler may use.
+# Nothing is compiled during the calls: valgrind does not support AVX-512, which
+# the host's compiler may use.
 rt = gpuos.Runtime("host", workers=1, compile_programs_after=0)
 submit = rt.submit
 op = rt.define("f", "o = x + y")
@@ -101,8 +100,8 @@ rt = gpuos.Runtime(
 )
 submit = rt.submit
 fused = rt.fuse(lambda x, y: (x + y) * x)
-# Behind each other, as a driver's pool lays them: what lies in between would
-# decide how many pages of memory each shares with others.
+# Consecutive arrays, as a driver's pool allocates them. Memory in between would
+# determine how many pages they share with others.
 x, y, *outs = rt.zeros((258 + {FLUSH}, 1024))
 outs, many = outs[:256], outs[256:]
 turn = iter(many * 4)

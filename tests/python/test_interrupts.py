@@ -49,10 +49,10 @@ def without_nvrtc(call):
         print("unavailable", error)
         sys.exit(0)
 """
-# Less than the call would take, far more than a busy machine needs.
+# Less than the call would take, and far more than a busy machine needs.
 MOST_S = 30.0
 
-# Takes NVRTC longer than anybody waits.
+# NVRTC takes longer than any test waits.
 SLOW_SOURCE = """
 slow = ["__global__ void k(float* x) {"]
 slow += [f"x[{i}] = sinf(x[{i}] * {i}) + powf(x[{i}], {i});" for i in range(20_000)]
@@ -122,7 +122,7 @@ def fill():
         rt.submit(nap, out=out[taken % 8], ns=2_000_000)
         taken += 1
 interrupted(fill)
-# What was taken runs, and nothing else.
+# Queued tasks run, and nothing else.
 x = rt.array([1.0], dtype="float32")
 rt.synchronize(timeout=500)
 assert rt.stats()["tasks_submitted"] >= taken
@@ -147,8 +147,8 @@ os._exit(0)  # NVRTC may still be at work
     )
 
 
-# NVRTC lets others wait until the one that was left behind asks whether to go
-# on, so not as slow as that.
+# The abandoned NVRTC blocks others until its next check for cancellation, so
+# this source compiles faster.
 LESS_SLOW_SOURCE = SLOW_SOURCE.replace("20_000", "2_000")
 CELLS = {
     "two kernels, compiled side by side": """
@@ -199,7 +199,7 @@ begin = time.monotonic()
 interrupted(lambda: session.run(nap + "nap<<<1, 1>>>();"))
 interrupted(gpuos.synchronize)
 assert time.monotonic() - begin < 10
-# What runs is not taken back.
+# Completed work is not reverted.
 assert session.names() == ["nap"]
 gpuos.synchronize()
 assert time.monotonic() - begin >= 10

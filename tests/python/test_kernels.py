@@ -1,4 +1,4 @@
-"""What is launched, and in which forms; images that were compiled before."""
+"""Launches in every form; images that were compiled before."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compiled(arch: str = "", **keywords: Any) -> gpuos.JitModule:
 
 @pytest.fixture(params=["source", "image", "path"])
 def module(request, cuda, tmp_path) -> gpuos.JitModule:  # noqa: ARG001
-    """The same kernels by each way."""
+    """Make the same kernels in each way."""
     made = compiled()
     if request.param == "image":
         return gpuos.JitModule(image=made.image)

@@ -1,4 +1,4 @@
-"""What objects say of themselves, and what is not so or changes meanwhile."""
+"""Objects that report wrong metadata, or change during a call."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_forms_that_are_so_are_taken(shared):
 
 
 def test_rows_without_elements(shared):
-    """As many as can be said: there is nothing to do."""
+    """Use the largest possible number of rows: there is no work."""
     array = shared.zeros(8)
     liar = Liar(array, (2**40, 0))
     shared.submit_many("copy", liar, liar)

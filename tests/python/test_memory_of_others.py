@@ -1,5 +1,5 @@
-"""What a call reads and writes of others has been read and written when it
-returns: they know of no task."""
+"""A call has read and written foreign memory when it returns, because its
+other users do not know of tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UFUNCS = [
 
 @pytest.fixture
 def late(rt, nap):
-    """Return an array of ones that nobody has computed yet."""
+    """Return an array of ones that was not computed yet."""
 
     def make():
         x = rt.ones(SHAPE, "float32")
@@ -42,8 +42,8 @@ def late(rt, nap):
     return make
 
 
-# What may be an operand beside an array: how it is made, and what is done with
-# it afterwards.
+# Operands other than arrays: how each is made, and what is done with it
+# afterwards.
 
 
 def a_numpy_array(_rt):

@@ -1,5 +1,7 @@
-"""The arguments of NumPy's functions that are no arrays: what NumPy computes
-with them, or a refusal; and a refusal where NumPy refuses. Of arrays, and in fused functions.
+"""Arguments of NumPy's functions other than arrays.
+
+They give NumPy's results, or are refused where NumPy refuses them. This holds
+for arrays, and in fused functions.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from fuse_support import quietly
 from gpuos import array_methods, numpy_functions
 
 AXES = [None, 0, 1, -1, 2, -3, (0, 1), (0, 0), ()]
-# What is tried for a parameter of this name; others are left as they are.
+# Values to try for a parameter of this name; others keep their defaults.
 VALUES = {
     name: values
     for names, values in {
@@ -55,10 +57,10 @@ ARRAYS = [
     np.array(2.5, "f4"),
     X[None],
 ]
-# What we compute and NumPy refuses: a mean of nothing, for which it looks at the
-# elements, and truth values as numbers.
+# Calls that we compute and NumPy refuses: a mean of nothing, for which NumPy
+# reads the elements, and truth values as numbers.
 MORE = {"average": ZeroDivisionError}
-# A row of NaN alone has a place, as nobody looks at the elements.
+# A row of NaN alone has an index, because the elements are not read.
 MORE |= dict.fromkeys(("nanargmax", "nanargmin"), ValueError)
 MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
 
@@ -95,7 +97,7 @@ FUNCTIONS = functions()
 
 
 def given(needed, tried):
-    """Those that are needed alone, and with each of the others."""
+    """Yield the required arguments alone, and with each of the others."""
     others = [name for name in tried if name not in needed]
     for more in ([], *([name] for name in others)):
         names = [*needed, *more]

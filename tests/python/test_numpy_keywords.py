@@ -1,7 +1,7 @@
-"""What stands beside arrays in NumPy's functions: keywords, lists and numbers.
+"""Arguments of NumPy's functions other than arrays: keywords, lists, numbers.
 
-The tables are NumPy's: the signatures of its functions and the names of its
-arrays. Each call gives what NumPy gives, or a sentence names what was called.
+The tables come from NumPy: the signatures of its functions and the names of its
+arrays. Each call gives NumPy's result, or an error names the called function.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ARGUMENTS = [
     *((M,), (M, M), ([M, M],), (M, 1), (M, 0, 1), (M, (0, 1)), (M, (2, 2))),
     *((M, "f8"), (MASK, M, M), ([MASK], [M])),
 ]
-# What is tried for a keyword of this name.
+# Values to try for a keyword of this name.
 VALUES = {
     "dtype": "f8",
     "casting": "unsafe",
@@ -162,7 +162,8 @@ def test_each_keyword_works_or_is_named(rt, name):
 
 
 def beside_lists(x):
-    """The same with a list, and with a number, in place of each array but one."""
+    """Yield the arguments with a list, or a number, instead of each array but
+    one."""
     places = [i for i, one in enumerate(x) if isinstance(one, np.ndarray)]
     for place in places if len(places) > 1 else ():
         yield [*x[:place], x[place].tolist(), *x[place + 1 :]]
@@ -219,7 +220,7 @@ def put(a, value):
     return a
 
 
-# What NumPy 1 computes otherwise, or lacks.
+# Cases that NumPy 1 computes differently, or does not have.
 OF_NUMPY_2 = ("trapezoid", "10**20", "float32(2)", "mean=", "correction=")
 
 
@@ -297,7 +298,7 @@ def test_what_is_refused_names_what_was_called(rt, text):
 
 
 class Held:
-    """What NumPy makes an array of."""
+    """An object that NumPy converts to an array."""
 
     def __array__(self, dtype=None, copy=None):
         return np.array([0.0, 2.5, 5.0])

@@ -1,6 +1,6 @@
-"""Functions under NumPy's names beside NumPy: of arrays, and fused.
+"""Functions under NumPy's names compared with NumPy: of arrays, and fused.
 
-What the array API has under another name must be in this table.
+Functions with another name in the array API must be in this table.
 """
 
 from __future__ import annotations

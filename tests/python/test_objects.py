@@ -1,8 +1,8 @@
-"""Operators from what other compilers made: define(ptx=, ltoir=, cubin=).
+"""Operators from other compilers' output: define(ptx=, ltoir=, cubin=).
 
-tests/cpp/cuda/given_* link every kind for several devices and refuse what is
-wrong; here is what Python adds, what the compilers that are there make anew,
-and what a GPU computes.
+tests/cpp/cuda/given_* link every kind for several devices and refuse wrong
+ones. This file tests what Python adds, the output of installed compilers, and
+results on a GPU.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def steps(n):
     return count
 
 
-# Of tests/objects/functions.c: the keywords of define(), and what NumPy makes
-# of the inputs and the scalar.
+# The functions of tests/objects/functions.c: keywords of define(), and NumPy's
+# result for the inputs and the scalar.
 FUNCTIONS = {
     "axpy": (
         {"inputs": 2, "params": {"alpha": "float32"}},
@@ -265,7 +265,8 @@ def test_a_saved_ptx_is_taken_for_one(host, tmp_path):
 
 
 def made_here(device_code, arch="compute_80"):
-    """What NVRTC makes of CUDA C++ to be linked: PTX, or a CUBIN of sm_*."""
+    """Return NVRTC's output for CUDA C++ to be linked: PTX, or a CUBIN of
+    sm_*."""
     options = gpuos.JitOptions(
         arch=arch, extra=["--relocatable-device-code=true"]
     )
@@ -307,7 +308,7 @@ def test_cubins_compute(cuda):
         source = source.replace(short, long)
     source = re.sub(r"\n\n(?=\w)", "\n\n__device__ ", source)
     cubin = made_here('extern "C" {\n' + source + "\n}\n", arch)
-    # What is compiled already keeps its registers.
+    # Compiled code keeps its registers.
     for name in set(FUNCTIONS) - {"backwards"}:
         op = cuda.define(name, cubin=cubin, **FUNCTIONS[name][0])
         check(cuda, op, name, 5000)

@@ -1,8 +1,8 @@
-"""What MLX's suite of mx.compile has its users write, as fused functions.
+"""The user code in MLX's suite of mx.compile, as fused functions.
 
-A function that asks for a shape or for a number of the call is traced for each;
-what mx.compile does with captured arrays, state and random numbers is refused
-or different on purpose, which is asserted with what to write instead.
+A function that asks for a shape or for a number of the call is traced for each.
+Captured arrays, state and random numbers of mx.compile are refused or differ on
+purpose. The tests assert this together with the replacement.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The functions of NumPy that CuPy's suite of fusion calls, in fused functions.
+"""The NumPy functions that CuPy's suite of fusion calls, in fused functions.
 
-Those that programs lack are refused with a sentence that says where to call
-them.
+Missing functions are refused with a sentence that says where to call them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What CuPy's suite of fusion has its users write, as fused functions.
+"""The user code in CuPy's suite of fusion, as fused functions.
 
-Each construct is compared with NumPy on both backends; what a fused function
-does otherwise on purpose is asserted with the sentence that says what to write.
+Each construct is compared with NumPy on both backends. Intended differences
+are asserted with the sentence that says what to write.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def test_shapes_that_do_not_broadcast_are_named_where_they_meet(rt, shapes):
     assert place == f"  {__file__}:{line}: return z + y  # here"
 
 
-# ---- What an operand may be.
+# ---- Kinds of operands.
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_number_becomes_an_array(rt):
         check(rt, add, k, numbers("f4"))
 
 
-# ---- Reductions, before and behind elementwise operations.
+# ---- Reductions, before and after elementwise operations.
 
 
 def test_a_reduction_along_an_axis_that_a_call_gives(rt):

@@ -1,4 +1,4 @@
-"""What functions give that CuPy's suite of fusion fuses, their names and calls."""
+"""Results, names and calls of the functions that CuPy's suite of fusion fuses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What CuPy's suites of RawKernel, RawModule and Function, and MLX's of
-custom kernels, have their users write, as modules of ours.
+"""The user code in CuPy's suites of RawKernel, RawModule and Function, and in
+MLX's of custom kernels, as modules of ours.
 
-What is compiled is compiled anywhere; what is launched needs a GPU.
+Compilation runs anywhere; launches need a GPU.
 """
 
 from __future__ import annotations

@@ -117,6 +117,51 @@ def test_nothing_is_imported_behind_the_first_runtime(backend, run_python):
     assert check(run_python(text)) == "[]\n"
 
 
+# Seconds of work that is queued in milliseconds, and a mapped file that its
+# last task writes. `left` exits without the end of the interpreter.
+QUEUED = """
+file = np.memmap(sys.argv[1], 'f4', 'w+', shape=1 << 20)
+f = rt.fuse(lambda x: sum((np.sin(x + k) for k in range(40)), x))
+def queue():
+  x = rt.ones(file.shape)
+  for _ in range(10): x = f(x)
+  return rt.submit('copy', x, out=file)
+def left(ticket):
+  try: ticket.wait()
+  except gpuos.QueueClosed as error: print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_run"),
+    [
+        ("queue()\nraise KeyboardInterrupt", False),
+        (
+            """try:
+  with rt: t = queue(); raise KeyboardInterrupt
+except KeyboardInterrupt: left(t)""",
+            False,
+        ),
+        # An interactive interpreter, where the last line was interrupted.
+        ("sys.ps1 = '>'; sys.last_type = KeyboardInterrupt; queue()", True),
+    ],
+)
+def test_an_interrupted_program_ends_without_what_is_queued(
+    tmp_path, text, is_run
+):
+    path, start = tmp_path / "file", START.format(backend="host")
+    done = subprocess.run(
+        [sys.executable, "-c", start + QUEUED + text, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert any(path.read_bytes()) == is_run, done.stderr
+    assert ("dropped" in done.stdout) == ("left" in text)
+    assert ("KeyboardInterrupt" in done.stderr) == text.startswith("queue()")
+
+
 @pytest.mark.parametrize("wait", ["rt.wait(t)", "rt.synchronize()", "t.wait()"])
 def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
     del rt, nap  # only to skip where it cannot be compiled

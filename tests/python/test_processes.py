@@ -20,7 +20,7 @@ PROGRAMS = {
     for name, text, output in PROGRAM.findall(PAGE.read_text("utf-8"))
 }
 RANKS = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-# What it takes to run them, and what must be installed for that.
+# The commands that run them, and the packages that they need.
 STARTS = {
     "One process": ([], "numpy"),
     "multiprocessing": ([], "cloudpickle"),

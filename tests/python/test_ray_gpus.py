@@ -1,4 +1,4 @@
-"""GPUs of members: Ray assigns them, and what is dead there is made anew."""
+"""Ray assigns GPUs to members, and restarts dead ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What pools of Ray are made of, without Ray: versions in one runtime, names,
-the gate of a member."""
+"""Parts of Ray pools, without Ray: versions in one runtime, names, the gate of
+a member."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_any_version_is_what_it_was(rt, seed, monkeypatch):
             case _:
                 world.check(turn.choice([*world.tables]))
         world.check(world.newest)
-    # What nobody needs is gone: four versions of four names, in two copies.
+    # Unused operators are gone: four versions of four names, in two copies.
     assert len(rt.operators()) < 6 + 32
 
 

@@ -39,7 +39,7 @@ MEASURED = (README.parent / "docs/measurements.md").read_text(encoding="utf-8")
 
 
 def factors(section, skipped="busy"):
-    """The least factor of each row of a table, beside the others' names."""
+    """Yield the name and the least factor of each row of a table."""
     rows = MEASURED.partition(f"<!-- bench {section} -->")[2]
     for row in rows.partition("<!-- end -->")[0].splitlines():
         name, _, rest = row.strip("| ").partition(" | ")
@@ -95,7 +95,8 @@ def test_a_gain_that_a_page_names_is_in_the_readmes_table():
 
 
 def test_the_first_screen_has_what_decides():
-    """What is in it, where it ran, how it is got, seen and switched off."""
+    """It says what gpuos is, where it ran, and how to get, see and switch it
+    off."""
     first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:43])
     for word in (
         *("gpuos is a runtime", "Alpha", "H200", "GPUOS_TORCH=off"),

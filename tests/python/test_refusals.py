@@ -1,4 +1,4 @@
-"""What is refused, and what the message says."""
+"""Refused arguments, and the texts of the errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpuos import _core
 
 
 def test_objects_that_were_never_made_are_refused(host):
-    """Their __init__ never ran: there is nothing behind them."""
+    """Their __init__ never ran, so they have no content."""
     known = set()
     for kind in vars(_core).values():
         if not isinstance(kind, type):

@@ -1,4 +1,4 @@
-"""What is installed to build and test: bounded, and written down for CI."""
+"""Requirements of the build and the tests are bounded, and exact for CI."""
 
 from __future__ import annotations
 

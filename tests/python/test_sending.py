@@ -1,4 +1,4 @@
-"""What pickles have of gpuos' objects, and what comes of it elsewhere."""
+"""Pickles of gpuos' objects, and their use in other processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpuos import sending
 
 cloudpickle = pytest.importorskip("cloudpickle")
 
-# What a definition says, by the keywords of define().
+# The fields of a definition, by the keywords of define().
 KEYWORDS = {
     name for name, value in vars(gpuos.Definition).items()
     if isinstance(value, property)
@@ -351,7 +351,7 @@ def test_arrays_go_beside_the_pickle(rt):
     came = pickle.loads(sent, buffers=buffers)
     assert came.ptr != array.ptr
     assert float(came.sum()) == array.size
-    # The memory stays as long as somebody has it.
+    # The memory stays while a reference exists.
     array.free()
     del array
     gc.collect()

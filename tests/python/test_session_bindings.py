@@ -1,5 +1,5 @@
-"""Structured bindings at the top of a cell: the same as in braces, for whoever
-comes later."""
+"""Structured bindings at the top of a cell behave for later cells as in
+braces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from session_support import make_session
 
 import gpuos
 
-# What makes x, and the types of its parts.
+# The code that makes x, and the types of its parts.
 SOURCES = {
     "pair": "auto {x} = std::pair{{1, 2.5}};",
     "tuple": "auto {x} = std::tuple{{1, 2.5}};",
@@ -38,7 +38,7 @@ def session(rt):
 
 @pytest.mark.parametrize(("form", "initializer"), WAYS)
 def test_every_form_of_every_source(session, form, initializer):
-    """What is seen, and what changes with it, against the same in braces."""
+    """Compare values and their changes with the same code in braces."""
     sources = dict(SOURCES)
     if not form.endswith("&"):
         del sources["array"]  # refused, below

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.host
 
 # By default each thing has one or two users, and each user some things.
 EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 37
-# So many have one #if together: the compiler is asked about each.
+# This number of cases shares one #if: the compiler is asked about each.
 TOGETHER = 1 if EVERY == 1 else 12
 
 
@@ -217,7 +217,7 @@ def test_one_name_in_two_namespaces(host, inner, outer, use):
     assert session["one"] == 1
 
 
-# What a name is in one cell and cannot be in a later one.
+# Definitions of a name that exclude each other in two cells.
 KINDS = {
     "a variable": "int a = 1;",
     "a function": "int a() { return std::string().size(); }",

@@ -1,6 +1,8 @@
-"""Whatever device code a cell declares, kernels of this cell and of later ones
-use as in one file: all of these things, in one cell or in two, twice under
-other names; what they are worth is said by the C++ compiler."""
+"""Kernels of a cell and of later cells use its device code as in one file.
+
+All declarations are tested in one cell or in two, twice under other names. The
+C++ compiler gives the expected values.
+"""
 
 from __future__ import annotations
 

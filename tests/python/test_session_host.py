@@ -111,7 +111,7 @@ def test_later_cells_see_what_is_declared(printed, declaration, use, value):
     assert printed.of(f"{use}) << ' ' << (user()") == later
 
 
-# What there is, what uses it, what it becomes, what its user gives then.
+# The first definition, its user, the new definition, and the user's result.
 REDEFINITIONS = [
     ("int n = 1;", "n", "int n = 2;", "2"),
     ("int n = 1;", "n", "double n = 2.5;", "2.5"),
@@ -244,7 +244,7 @@ def test_an_exception_is_a_host_error_and_definitions_stay(
     line = 2 + text.count("\n")
     assert str(error).startswith(f"cell 1:{line}: {kind}")
     assert isinstance(error, gpuos.Error)
-    # What comes behind it was never made.
+    # Later variables were never created.
     assert session.names() == ["before"]
     assert session["before"] == 1
     assert printed.of("before") == "1"
@@ -294,7 +294,7 @@ def test_python_reads_and_writes_variables(printed):
             session[name] = wrong
     with pytest.raises(gpuos.InvalidArgument, match="variable of numbers"):
         session["pair"]
-    # As those of the device.
+    # Host variables are read like device variables.
     assert session.read("a", "float32").tolist() == [0, 1, 2, 3, 4, 5]
     session.write("n", np.int32(8))
     assert (session["n"], session.nbytes("a")) == (8, 24)
@@ -331,7 +331,7 @@ def test_a_cell_prints_where_the_process_prints(printed):
 
 
 class OutStream(io.StringIO):
-    """What Jupyter has for sys.stdout."""
+    """Jupyter's replacement of sys.stdout."""
 
 
 OutStream.__module__ = "ipykernel.iostream"
@@ -365,7 +365,7 @@ def test_threads_of_a_cell_end_before_it(session):
     assert session["result"] == 6
 
 
-# Stands for a compiler that has not read its header before somebody says so.
+# A compiler that reads its header only after permission.
 SLOW_READER = """#!/bin/sh
 case "$*" in *c++-header*)
   touch {folder}/begun

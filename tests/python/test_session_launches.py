@@ -147,7 +147,7 @@ def test_without_a_compiler_device_cells_go_on(session, monkeypatch):
     for text in ("int m = 3;", "#include <iostream>", "for (;;) break;"):
         with pytest.raises(gpuos.BackendUnavailable, match="C\\+\\+ compiler"):
             session.run(text)
-    # What no compiler takes is told by the one that is there.
+    # The available compiler reports errors for all compilers.
     with pytest.raises(gpuos.CompileError, match='"missing" is undefined'):
         session.run("struct Q { missing x; };")
     monkeypatch.delenv("CXX")
@@ -283,9 +283,9 @@ def test_a_name_is_one_thing_on_both_sides(session):
             session.run(text)
 
 
-# What clang's interpreter is tested with for CUDA, in words of our own: its
-# tests of device functions, of functions of both sides, of launches and of
-# memory, each with its host half.
+# The cases that clang's interpreter is tested with for CUDA, rewritten: device
+# functions, functions of both sides, launches and memory, each with its host
+# part.
 CLANG = [
     (
         'extern "C" int printf(const char*, ...);',

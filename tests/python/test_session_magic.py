@@ -56,7 +56,7 @@ def test_the_magic_runs_cells_and_shows_their_errors(session):
 
 
 def printed(cell):
-    """What a cell of a notebook has stored that was printed."""
+    """Return the stored output of a notebook's cell."""
     return "".join(output.get("text", "") for output in cell["outputs"])
 
 
@@ -71,7 +71,7 @@ def test_the_example_notebook_runs(capfd):
             shown += capfd.readouterr().out
             stored += printed(cell)
     launches = 3 if shell.user_ns["has_gpu"] else 0
-    # What is stored is of the host: scripts/notebooks.
+    # The stored output comes from the host: scripts/notebooks.
     assert shell.user_ns["has_gpu"] or shown == stored
     for count in (0, launches, 10):
         assert f"3 values, {count} launches\n" in shown

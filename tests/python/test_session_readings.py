@@ -11,7 +11,7 @@ import gpuos
 
 pytestmark = pytest.mark.host
 
-# What stands in one cell, what stands in the next, and a value after both.
+# The text of one cell, the text of the next, and a value after both.
 READINGS = [
     # Operators and members are no variables of the types that they take.
     (

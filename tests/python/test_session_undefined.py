@@ -1,5 +1,5 @@
-"""What is declared and defined nowhere is refused where it is used, however it
-is reached, and nowhere else, whatever has its name."""
+"""A declaration without a definition is refused at each use, however it is
+reached. Other entities of the same name are not refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DECLARATIONS = [
         "int a(int x, int y) { return x + y; }",
     ),
 ]
-# What has the name and is something else, and what it is worth.
+# Other entities with this name, and their values.
 NAMESAKES = [
     ("struct P { int a = 7; } p;", "p.a", 7),
     ("struct P { int a() { return 7; } } p;", "p.a()", 7),
@@ -78,7 +78,7 @@ def test_names_of_other_things_are_no_uses(session, kind):
     session.run(declaration)
     with pytest.raises(gpuos.CompileError, match="expected a definition of a,"):
         session.run(f"int r = {use};")  # which leaves nothing behind
-    # Somebody wants something, if not that.
+    # Another symbol is missing here, not this one.
     session.run("int missing(); int somebody() { return missing(); }")
     for index, (text, namesake, value) in enumerate(NAMESAKES):
         session.run(text)

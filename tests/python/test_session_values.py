@@ -32,7 +32,7 @@ pytestmark = pytest.mark.never(
 )
 
 SIDES = {"host": "", "device": "__device__ ", "constant": "__constant__ "}
-# What comes before a definition of {x}, the definition, what is read.
+# The text before a definition of {x}, the definition, and the value read.
 OTHERS = [
     ("", "auto {x} = 2.5f", 2.5),
     ("", "auto {x}(7ull)", 7),

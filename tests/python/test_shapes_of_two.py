@@ -23,7 +23,7 @@ FORMS = {
     "weights, axis": lambda f, a, b: f(a, axis=-1, weights=b),
     "weights, axes": lambda f, a, b: f(a, axis=(1, 0), weights=b),
 }
-# What NumPy computes and programs do not.
+# Functions that NumPy computes and programs do not.
 REFUSED = re.compile(
     "no products of matrices|has no such|value has no (memory|number)"
     "|expected arrays computed from"  # a gradient of no axes
@@ -53,7 +53,7 @@ def outcome(function, *args):
 
 
 def taken(rt, form):
-    """Those of NumPy's functions that compute arrays of two, by name."""
+    """Return NumPy's functions of two arrays by name."""
     found = {}
     of_numpy = [f for n in dir(np) if callable(f := getattr(np, n))]
     for function in dict.fromkeys(f for f in of_numpy if is_known(f)):

@@ -161,7 +161,7 @@ def test_a_rank_that_dies_is_an_error_of_the_others():
     assert value == 2
 
 
-# The second comes when the first has waited for it in vain.
+# The second rank comes after the first has stopped waiting for it.
 LATE = """
 assert register("f", "o = 2 * x") is None
 start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Whoever looks at a value that was not computed yet sees it computed."""
+"""Every reader of a pending value sees it computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What numbers become where dtypes meet: as eager PyTorch on that device."""
+"""Numbers convert between dtypes as in eager PyTorch on that device."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def counts(function):
     return tuple(after[k] - before[k] for k in ("intercepted", "left"))
 
 
-# What takes longer here by some nanoseconds an element, and what does not.
+# Operations that are slower here by some nanoseconds an element, and others.
 DEAR = {
     "softmax": lambda x: x.softmax(1),
     "log_softmax": lambda x: x.log_softmax(1),

@@ -1,4 +1,4 @@
-"""What a scheduler of small operations gets wrong easily: the numbers."""
+"""Typical errors of a scheduler of small operations: wrong numbers."""
 
 from __future__ import annotations
 

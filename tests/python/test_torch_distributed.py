@@ -1,7 +1,7 @@
-"""Ranks of a process group under a scheduler, beside the same ranks in eager.
+"""Ranks of a process group under a scheduler, compared with eager ranks.
 
-All cases of a kind are one start of two ranks. Each has a deadline; a rank that
-reaches it prints where all of its threads are, and ends.
+All cases of a kind share one start of two ranks. Each has a deadline; a rank
+that reaches it prints the stacks of all of its threads, and ends.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ TAKEN = {
     "log_softmax": lambda a, _: torch.log_softmax(a.double(), 0),
 }
 
-# What is not the usual call: PyTorch's parser has to see it.
+# Unusual calls: PyTorch's parser must handle them.
 LEFT = {
     "out": lambda a, b: torch.add(a, b, out=torch.empty_like(a)),
     "alpha": lambda a, b: torch.add(a, b, alpha=3),

@@ -23,7 +23,7 @@ from torch_support import (
 
 pytestmark = [
     pytest.mark.torch,
-    # Of divisions, casts and reductions that eager warns of as well.
+    # Divisions, casts and reductions that eager PyTorch warns of too.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -61,7 +61,7 @@ SHAPES = [
 def snapped(function):
     """Return `function` with results that small differences do not change.
 
-    Else they would turn comparisons and floors later in a program.
+    Otherwise they would flip comparisons and floors later in a program.
     """
 
     def run(*inputs):
@@ -101,7 +101,7 @@ TWO = [
     torch.eq,
     torch.ge,
     torch.bitwise_and,
-    # The sign of a zero, which nobody promises, would tell.
+    # The sign of a zero is not promised, and would make a difference.
     snapped(lambda x, y: torch.div(x, y + 0.0)),
     snapped(lambda x, y: torch.atan2(x + 0.0, y + 0.0)),
     lambda x, y: torch.add(x, y, alpha=2),

@@ -1,4 +1,4 @@
-"""What requests by name hold, and what happens to it meanwhile."""
+"""Objects that requests by name hold, and changes to them meanwhile."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_subclass(device):
 
 
 def test_results_of_a_scheduler_beside_requests(device):
-    # Requests by name count for nothing when it is asked who needs a result.
+    # Requests by name are not counted as users of a result.
     x, y = pair(device)
     out = torch.empty_like(x)
     expected = (x + y) * 2.0

@@ -1,6 +1,6 @@
-"""What an operation that is deferred costs its caller, in instructions.
+"""The cost of a deferred operation for its caller, in instructions.
 
-Those of the bridge alone: PyTorch's and Python's differ by release.
+Only the bridge is counted: PyTorch's and Python's instructions differ by release.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ import gpuos.torch
 torch.set_num_threads(1)
 a, b, c = (torch.ones(64) for _ in range(3))
 
-# The bit behind the flags of a tensor, which PyTorch leaves as the memory was:
-# five bytes of dtype and device and 23 flags are before it.
+# The bit after a tensor's flags, which PyTorch does not initialize. It follows
+# five bytes of dtype and device and 23 flags.
 def fields(tensor):
     return (ctypes.c_ubyte * 256).from_address(tensor._cdata)
 pairs = zip(fields(a), fields(a.double()))

@@ -121,7 +121,7 @@ def test_a_mode_of_one_thread_is_none_of_another(device):
     results = []
 
     def take_turns():
-        # What is pending may be the other thread's when the block is left.
+        # At the end of the block, the other thread may have pending operations.
         with torch.no_grad(), gt.scheduler(auto_flush_ms=60_000.0):
             results.append(a + 1)
             for turn in turns[::2]:

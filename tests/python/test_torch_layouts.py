@@ -145,8 +145,8 @@ def test_strides_of_all_small_ones(device, name):
         assert got == eager, (tuple(t.shape), t.stride())
 
 
-# Of tensors, one of another dtype than the result's common one: eager casts it
-# first, and that copy has other steps where a size is 1 or a step 0.
+# Operations on a tensor of another dtype than the result. Eager casts it first,
+# and that copy has other strides where a size is 1 or a stride 0.
 MIXED = {
     "t + 2.5": lambda t: t + 2.5,
     "sqrt": torch.sqrt,

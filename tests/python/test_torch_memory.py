@@ -247,7 +247,7 @@ def test_storages_with_the_same_memory_are_used_in_order(own):
 
 
 def use_both(a, b):
-    """Write through either of two tensors, and read through the other."""
+    """Write through each of two tensors, and read through the other."""
     a.fill_(1.0)
     results = [b + 1.0]
     b.mul_(3.0)

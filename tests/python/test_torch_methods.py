@@ -1,4 +1,4 @@
-"""PyTorch's methods stay what they are, whoever keeps or replaces them."""
+"""PyTorch's methods stay the same objects, even if a program replaces them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scheduler is told holds in it, and in no other one."""
+"""Options of a scheduler apply in it, and in no other one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_taken(elems, device):
 
 
 def most_that_waited(device):
-    """Put operations off that need nothing of each other; look each time."""
+    """Defer independent operations and return how many waited at most."""
     x = torch.ones(ELEMS, device=device)
     gt.flush()
     waited = []
@@ -157,7 +157,7 @@ def test_a_threshold_beyond_what_is_counted_is_refused(elems):
 
 
 def test_a_scheduler_that_cannot_be_entered_is_not_in_use(device):
-    # As whoever makes one without scheduler() may have it.
+    # A scheduler made without scheduler() may have such a value.
     made = dataclasses.replace(scheduler(), size_threshold="many")
     with pytest.raises(TypeError), made:
         pass

@@ -1,7 +1,6 @@
 """Every overload of every operator of the table, with odd numbers and outs.
 
-What eager refuses is refused with its words, and what it does in a corner is
-what comes.
+Calls that eager refuses raise its error, and corner cases give its results.
 """
 
 from __future__ import annotations
@@ -252,7 +251,7 @@ def is_counted_less(name, device, expected, came):
 def test_versions_are_those_of_eager(device, fresh):
     calls = []
     for overload in torch_overloads.OVERLOADS:
-        # What PyTorch makes of tensors of inference mode has steps of its own.
+        # PyTorch gives results of inference-mode tensors other strides.
         is_copy = overload.name.split(".")[0] in ("clone", "_to_copy")
         is_asked = fresh is not inference or overload.is_in_place or is_copy
         if overload.out or not is_asked:

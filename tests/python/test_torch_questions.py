@@ -1,4 +1,4 @@
-"""What a tensor answers while its value is pending: as in eager."""
+"""Attributes of a tensor with a pending value are those of eager."""
 
 from __future__ import annotations
 

@@ -250,8 +250,8 @@ def test_memory_is_flat_over_many_flushes(device):
             gt.flush(sync=False)
         gt.flush(sync=True)
 
-    # As often before: by then each of many threads has its memory, and what is
-    # compiled or loaded behind is there. A leak goes on.
+    # Warm up: by then each of many threads has its memory, and background
+    # compilations and loads are done. A leak continues.
     flush_often()
     before = used_bytes(device)
     flush_often()

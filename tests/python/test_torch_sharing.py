@@ -1,4 +1,4 @@
-"""Memory that NumPy, a buffer's owner or a file has beside a tensor."""
+"""Memory that NumPy, a buffer's owner or a file shares with a tensor."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def of_load(folder):
     return tensor, other.numpy()
 
 
-# The tensor, and the array that lies in its memory.
+# The tensor, and the array that shares its memory.
 WAYS = {
     "from_numpy": of_array(torch.from_numpy),
     "as_tensor": of_array(torch.as_tensor),

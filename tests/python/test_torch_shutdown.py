@@ -1,4 +1,4 @@
-"""init() and shutdown(): the workers of PyTorch's operators come and go."""
+"""init() and shutdown() start and end the workers of PyTorch's operators."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_arrays_and_users_keep_theirs(device):
     kept.submit(op, x, out=out)
     assert out.numpy().tolist() == [2.0, 3.0]
     assert (x * 2).numpy().tolist() == [2.0, 4.0]
-    kept.close()  # nobody else has it
+    kept.close()  # it has no other user
     with pytest.raises(gpuos.QueueClosed):
         kept.submit(op, x, out=out)
     assert_same(add(device), torch.arange(8.0, device=device) * 2)

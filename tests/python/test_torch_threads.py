@@ -235,7 +235,7 @@ def test_thread_that_ends_inside_of_its_block(device):
     assert results[0].tolist() == [2.0] * ELEMS
     gc.collect()
     assert gt.pending() == 0
-    # And the front sees that nobody uses it.
+    # The front also detects that it is not used.
     with hasty_front():
         for _ in range(PATIENCE + 1):
             torch.relu(results[0])

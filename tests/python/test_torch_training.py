@@ -12,7 +12,7 @@ pytestmark = [
 
 F = torch.nn.functional
 STEPS = 4
-# What rounds otherwise is added up over the steps.
+# Rounding differences add up over the steps.
 TRAINED = {"rtol": 1e-4, "atol": 1e-5}
 
 

@@ -168,7 +168,7 @@ def attention(a, b):
 
 @pytest.mark.parametrize("function", [conditional, loop, mapped, attention])
 def test_operators_of_higher_order(device, function):
-    # What the compiler needs may not be here; then it is not in eager either.
+    # The compiler's requirements may be missing here; then eager fails too.
     refused = error_of(lambda: function(*pair(device)))
     if refused is not None:
         with scheduler(takes=0):

@@ -24,7 +24,7 @@ MINUTES = {
         re.MULTILINE,
     )
 }
-# What an installer adds to a wheel's files.
+# Files that an installer adds to a wheel's.
 ADDED = ("INSTALLER", "REQUESTED", "direct_url.json", "RECORD")
 
 

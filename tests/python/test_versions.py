@@ -222,7 +222,7 @@ def test_a_change_past_a_transaction_is_refused(rt, x, way):
         AT_ONCE[way](rt, op, alias)
     assert rt.operators() == before
     assert run(rt, op, x) == run(rt, "other", x) == [2.0, 3.0]
-    # Other threads change what they want, and the next block begins anew.
+    # Another thread changes its operator, and the next block starts again.
     with rt.transaction() as change:
         thread = threading.Thread(target=rt.replace, args=(op, "o = x + 3"))
         thread.start()

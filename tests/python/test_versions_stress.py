@@ -62,7 +62,7 @@ def test_changes_under_load(rt):
             rt.replace(single, f"o = x + {number}")
         else:
             next(numbers)
-            # Others may have gone back to the first one meanwhile.
+            # Other threads may have rolled back to the first one meanwhile.
             kept = [v.number for v in single.versions]
             try:
                 rt.rollback(single, to=draw.choice(kept))
@@ -99,6 +99,6 @@ def test_changes_under_load(rt):
     assert wrong == []
     assert rt.stats()["tasks_submitted"] - before == sum(totals)
     assert {len(op.versions) for op in (left, right, single)} == {8}
-    # What grows with each change would be many times this.
+    # Memory that grows with each change would be many times this.
     half = len(sizes) // 2
     assert max(sizes[half:]) - max(sizes[:half]) < 8

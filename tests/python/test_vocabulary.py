@@ -63,7 +63,7 @@ def test_page_has_the_list():
 
 
 def is_refused(name, kinds, wanted):
-    """What docs/programs.md says: complex numbers where it has none."""
+    """Apply the rules of docs/programs.md for complex numbers."""
     has_complex = any(k.kind == "c" for k in kinds)
     return wanted not in DTYPES or (has_complex and name not in COMPLEX)
 
@@ -77,7 +77,7 @@ FEW = 13  # so many of one operand meet as many of the other
 
 
 def operands(name, kinds):
-    """Special values, each beside each, and others."""
+    """Return special values, each combined with each, and others."""
     arrays = [sample(k, seed=i) for i, k in enumerate(kinds)]
     if len(kinds) == 2:
         x, y = arrays

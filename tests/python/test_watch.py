@@ -105,7 +105,7 @@ def move_away_and_create(path, text):
 
 
 def delete_and_create(path, text):
-    """That of whoever copies a file to a name that is free."""
+    """Copy a file to a free name, as some editors do."""
     path.unlink()
     time.sleep(2 * watching.QUIET_S)
     path.write_text(text)
@@ -531,7 +531,7 @@ def test_more_watches_than_the_system_has(
 def test_a_program_may_end_while_files_are_saved(tmp_path, run_python):
     text = f"""
 import atexit, pathlib, threading, time
-atexit.register(time.sleep, 0.3)  # behind all that gpuos does then
+atexit.register(time.sleep, 0.3)  # after all exit handlers of gpuos
 import gpuos
 folder = pathlib.Path({str(tmp_path)!r})
 rt = gpuos.Runtime("host", workers=1)

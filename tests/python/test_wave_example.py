@@ -49,7 +49,7 @@ class Terminal:
         while True:
             try:
                 data = os.read(self._ours, 1 << 16)
-            except OSError:  # Linux': nobody is at the other side
+            except OSError:  # on Linux: the other side has closed
                 return
             self._text += data.decode()
 
@@ -59,7 +59,7 @@ class Terminal:
         return ESCAPES.sub("", frames[-2] if len(frames) > 2 else "")
 
     def rows(self):
-        """Those of the picture that are not empty."""
+        """Return the rows of the picture that are not empty."""
         picture = self.frame().partition("step ")[0]
         return [row for row in picture.splitlines() if row.strip()]
 
@@ -67,7 +67,7 @@ class Terminal:
         os.write(self._ours, key)
 
     def end(self):
-        """What it showed, and its exit code."""
+        """Return its output and its exit code."""
         try:
             code = self.program.wait(WAIT_S)
         finally:

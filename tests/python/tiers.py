@@ -136,7 +136,7 @@ def chosen(
         if share is not None and item.get_closest_marker("always") is not None:
             return True
         if is_slow or together is not None:
-            # What is made for a module is then made on one date only.
+            # The objects of a module are then made on one date only.
             own = shares.get(module, crc32(module.encode()) % CYCLE)
         else:
             own = number // count % CYCLE
@@ -241,8 +241,8 @@ def cpu_s() -> float:
 class Recorder:
     """Collects CPU times, also from workers of xdist, and writes the file.
 
-    What a fixture takes that its module shares counts for each test that uses
-    it, since that one may come first. What the session shares does not count.
+    The time of a module's shared fixture counts for each test that uses it,
+    because any of them may run first. Session fixtures do not count.
     """
 
     def __init__(self, config: pytest.Config) -> None:

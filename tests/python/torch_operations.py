@@ -102,8 +102,8 @@ UNDEFINED = (
 
 def databases():
     """Return the modules that hold PyTorch's samples."""
-    # They derive classes, which nobody here uses, from a package of PyTorch's
-    # developers that is seldom there.
+    # They derive classes, which are not used here, from a package of PyTorch's
+    # developers that is rarely installed.
     known = "expecttest" in sys.modules
     if not known and importlib.util.find_spec("expecttest") is None:
         stand_in = types.ModuleType("expecttest")

@@ -1,4 +1,4 @@
-"""What the tests of gpuos.torch share: schedulers that count, comparison."""
+"""Helpers of the tests of gpuos.torch: schedulers that count, comparison."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 import gpuos.torch as gt
 from gpuos.torch.readiness import bridge
 
-# Some tests name functions of the bridge while they are collected, and a machine
-# that has none yet compiles it, with a warning, where nobody has asked before.
+# Some tests name functions of the bridge during collection. A machine without a
+# bridge then compiles it, with a warning, before any test needs it.
 gt.wait_ready()
 
 # Eager's threads take longer to meet than these tests to compute.
@@ -78,9 +78,12 @@ def used_bytes(device):
 def scheduler(*, takes=1, auto_flush_ms=NEVER_MS, **options):
     """Schedule the block, which must have at least `takes` operations taken.
 
-    Whatever is still pending when the block is left must be flushed by that.
+    Operations that are pending at the end of the block must be flushed by it.
     """
     watch_anew()
+    # An earlier test may have submitted to `gt.runtime()`. The first operator
+    # that PyTorch runs flushes for it, with all that is pending then.
+    gt.flush()
     before = taken()
     with gt.scheduler(auto_flush_ms=auto_flush_ms, **options) as made:
         yield made
@@ -120,7 +123,7 @@ def assert_same(expected, got, **tolerances):
         for key, one in expected.items():
             assert_same(one, got[key], **tolerances)
     elif isinstance(expected, (float, complex)):
-        # One of float32, as a rule.
+        # Usually the tensor is float32.
         limits = {"rtol": 1e-5, "atol": 1e-5} | tolerances
         torch.testing.assert_close(got, expected, equal_nan=True, **limits)
     elif hasattr(expected, "__array__"):

@@ -343,7 +343,7 @@ void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
   apply(buffers_of(payload.op, args));
 }
 
-// What it touches, the host may have copied before it wrote the descriptor.
+// The host may have copied the memory before it wrote the descriptor.
 GPUOS_UNCHECKED void Device::apply(const u64* args) {
   u32* out = reinterpret_cast<u32*>(args[0]);
   if (!mixes_.load()) {

@@ -182,7 +182,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
                               CUmodule module, const char* name) {
   static u64 nothing = 0;
   auto found = Modules::instance().variable(module, name);
-  // Of a worker that is PTX.
+  // The worker is PTX here.
   if (!found && std::string_view(name).starts_with("gpuos_"))
     found = {&nothing, sizeof nothing};
   if (!found) return CUDA_ERROR_NOT_FOUND;
@@ -247,8 +247,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return create(graph);
 }
 
-// As if all streams that are captured were of those that the legacy one waits
-// for.
+// All capturing streams are treated as blocking for the legacy stream.
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   const bool is_legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
   *status = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -12,7 +12,7 @@
 namespace gpuos::sim {
 namespace {
 
-// What a CUBIN says of its variables and kernels. The file is trusted.
+// Reads variables and kernels of a CUBIN. The file is trusted.
 class ImageReader {
  public:
   explicit ImageReader(const void* image)

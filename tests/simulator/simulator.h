@@ -7,7 +7,7 @@
 
 namespace gpuos::sim {
 
-/// What the device has done since the counts were reset.
+/// Counts of the device's work since the last reset.
 struct Counts {
   std::uint64_t tasks = 0;    // tiles of a task count
   std::uint64_t chained = 0;  // of these: members of chains
@@ -29,7 +29,7 @@ struct Counts {
   bool is_loading = false;  // a module
 };
 
-/// What was loaded since the process began.
+/// Counts of loaded modules since the process began.
 struct ModuleCounts {
   std::uint64_t loads = 0;
   std::uint64_t unloads = 0;
@@ -48,9 +48,9 @@ struct KernelLaunch {
   bool is_captured = false;
 };
 
-/// What a test may ask of the simulated device and its driver.
+/// The interface of tests to the simulated device and its driver.
 ///
-/// A task adds 1 to the first 32-bit word of its output, whatever its operator.
+/// A task adds 1 to the first 32-bit word of its output, for any operator.
 /// Threads: any.
 class Simulator {
  public:
@@ -61,10 +61,10 @@ class Simulator {
   /// Since the counts were reset.
   virtual std::vector<KernelLaunch> kernels() const = 0;
   virtual ModuleCounts modules() const = 0;
-  /// Pieces of memory, streams and events that nobody has given back.
+  /// Returns the number of allocations, streams and events that were not freed.
   virtual int held() const = 0;
-  /// What a driver would answer with an error or a crash: unloading what is not
-  /// loaded or is in a graph, launching what is unloaded.
+  /// Returns calls that would crash a driver or give an error: unloading a
+  /// module that is not loaded or is in a graph, launching an unloaded one.
   virtual std::vector<std::string> faults() const = 0;
   /// Tasks of whole operators do not end until this is set back.
   virtual void hold_whole_tasks(bool holds) = 0;

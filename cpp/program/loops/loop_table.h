@@ -37,10 +37,10 @@ struct LoopSums {
   void (*finish_tree)(void* sums, std::uint64_t count);
 };
 
-/// By opcode; null where there is none. Of a reduction but for places:
-/// - SumInit: `out` is what it begins with, together with `a` if there is one.
-/// - SumStep: `out` takes `a`, each element its own.
-/// - LoopSums, by the code of the step.
+/// Loops by opcode, or null. These rules hold for reductions other than places:
+/// - SumInit: `out` gets the initial value, combined with `a` if it is given.
+/// - SumStep: `out` is combined with `a` element by element.
+/// - LoopSums are indexed by the code of the step.
 struct LoopTable {
   const Loop* loops;
   const MemoryLoop* memory;

@@ -140,7 +140,7 @@ constexpr Loop make_first() {
   }
 }
 
-// An argmax gathers values in `out` and places behind them, in `c`.
+// An argmax accumulates values in `out` and their places in `c`.
 template <bool kMax, typename T>
 struct ArgExtreme {
   static void first(const Operands& x) {

@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         code = int(parsed.function(parsed))
-        # At the end of the process nobody could say that this failed.
+        # At process exit this failure could not be reported.
         print(end="", flush=True)
     except gpuos.InvalidArgument as error:
         code = BAD_INPUT
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         log = getattr(error, "log", "")
         text = f"{error}\n{log}".rstrip()
     except BrokenPipeError:
-        code, text = 1, ""  # whoever read this has seen enough
+        code, text = 1, ""  # the reader has closed its end
     except (gpuos.Error, OSError, MemoryError) as error:
         code = 1
         text = str(error) or "out of memory"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -95,12 +96,13 @@ def removed(removal: Removal) -> int:
 
 def table(images: Iterable[CachedImage], now: float) -> str:
     """Return the images as lines of text."""
-    rows = [("operator", "for", "registers", "size", "last used", "")]
+    rows = [("file", "operator", "for", "registers", "size", "last used", "")]
     for image in images:
         remark = image.problem or ("read-only" if image.is_read_only else "")
         registers = str(image.registers) if image.state == "good" else "-"
         rows.append(
             (
+                Path(image.path).name[:8],
                 image.name or "-",
                 image.arch or "-",
                 registers,

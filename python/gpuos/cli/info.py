@@ -41,7 +41,8 @@ PACKAGES = (
     *("nvidia-cuda-nvrtc", "nvidia-nvjitlink"),
     *("nvidia-cuda-nvrtc-cu12", "nvidia-nvjitlink-cu12"),
 )
-# Which libraries, compiler and processors are used, beside GPUOS_* and CUDA_*.
+# Variables that select libraries, compiler and processors, except GPUOS_* and
+# CUDA_*.
 VARIABLES = ("CXX", "LD_LIBRARY_PATH", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS")
 FINDING = ("what", "found", "version", "where", "hint", "searched")
 

@@ -99,7 +99,7 @@ def opened(path: str) -> Iterator[NpyReader]:
         message = "expected the name of an input, got ''"
         raise bad_input(message)
     try:
-        # Without the flag a FIFO that nobody writes to would be waited for.
+        # Without the flag a FIFO without a writer would block.
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         message = f"{path}: there is no such file"

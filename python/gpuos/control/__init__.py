@@ -1,10 +1,10 @@
-"""A way into a running process: operators are looked at and replaced.
+"""A way into a running process: inspect and replace its operators.
 
 >>> import gpuos
 >>> with gpuos.serve("/run/user/1000/gpuos/job.sock") as server:
 ...     train()
 
-Whoever may connect can run code in this process; docs/control.md says who may.
+A client can run code in this process; docs/control.md says who may connect.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ def serve(
     runtime: _core.Runtime | None = None,
     readonly: bool = False,
 ) -> Server:
-    """Take commands of `python -m gpuos ctl` at a socket.
+    """Accept commands of `python -m gpuos ctl` at a socket.
 
-    Only processes of this user may connect. Those that may can have this
-    process run any code, unless it is read-only.
+    Only processes of this user may connect. They can run any code in this
+    process, unless it is read-only.
 
     Parameters
     ----------
     path : path
         Of the socket, in a folder of mode 0700 of this user; the folder is
-        made if it is missing. "%p" in it stands for the process' number.
+        created if it is missing. "%p" in it is replaced by the process' number.
     runtime : Runtime or None
-        What they may look at and change; None: every runtime of this process.
+        The runtime that clients may inspect and change; None: every runtime of
+        this process.
     readonly : bool
-        Whether nothing may be changed.
+        Whether changes are refused.
 
     Returns
     -------
     Server
         With `path` and close(); it is a context manager. It ends with the
-        process, and is not there in the child of a fork.
+        process, and does not exist in a forked child.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Threads that take one message of a connection, do it and answer.
+"""Threads that read one message of a connection, run it and answer.
 
-They are Python's. While one waits for a client it is in a call of the kernel,
-without the GIL and without any lock of a runtime; a message is looked at when
-all of it is there. What it then does is what a thread of the program could do.
+They are Python threads. While one waits for a client it is blocked in the
+kernel, without the GIL and without a lock of a runtime. It parses a message
+once it is complete. The command then does what a thread of the program could.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A socket file that is this process' alone.
+"""A socket file that belongs to this process alone.
 
-A lock beside it says whose it is, and goes with the process whatever its end:
-two that start at once cannot both believe that a path is free.
+A lock next to it identifies the owner, and is released when the process ends.
+Two processes that start at once cannot both consider a path free.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SocketFile:
     InvalidArgument
         If the path cannot be used.
     Taken
-        If somebody serves there.
+        If another process serves there.
     """
 
     def __init__(self, path: str) -> None:
@@ -120,7 +120,7 @@ class SocketFile:
         # A socket's file gets the mode that the socket has, less the umask.
         os.fchmod(self.listener.fileno(), FILE_MODE)
         try:
-            # By the open folder: whatever stands at its path by now.
+            # Uses the open folder, because its path may have changed.
             self.listener.bind(f"/proc/self/fd/{self._folder}/{self._name}")
         except OSError as error:
             text = (

@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
 
 class Guest:
-    """One of them: nobody can call it, so it asks for what there is to do."""
+    """A joined runtime. It cannot be called, so it polls for requests."""
 
     def __init__(self, who: str) -> None:
         self.who = who
@@ -47,7 +47,7 @@ class Guest:
                 waiting.set_result(answer)
 
     def leave(self) -> None:
-        """Have nobody wait for its answers."""
+        """End all waits for its answers."""
         for waiting in self._answers.values():
             if not waiting.done():
                 waiting.set_result(None)

@@ -151,7 +151,7 @@ class _Follower:
                 pickle.loads(request.changes),
             )
             answers[request.version] = None
-        except _core.QueueClosed:  # nobody computes with this runtime any more
+        except _core.QueueClosed:  # the runtime is not used any more
             self.is_over = True
         except _core.Error as error:
             blame(error, self.who)
@@ -163,8 +163,7 @@ class _Follower:
 def _attend(
     me: weakref.ref[_Follower], log: Any, who: str, clean: Callable[[], None]
 ) -> None:
-    """Do what the log asks for, until nobody has the joined runtime any more,
-    or it was closed."""
+    """Run the log's requests until the joined runtime is dropped or closed."""
     module = ray()
     answers: dict[int, Any] = {}
     # A process that compiles still tells the log that it is alive.

@@ -16,12 +16,12 @@ KEPT = 1024  # versions that a member can still be asked for
 
 
 class Log:
-    """An actor that computes nothing: it numbers versions and keeps them.
+    """An actor without computation: it numbers versions and stores them.
 
-    A version is proposed to all members, which prepare it, and then written
-    here: from that moment on there is that version. Numbers are given once; one
-    that was refused leaves a gap. So who knows a number knows what it means, and
-    nobody needs to be told that it was accepted.
+    A version is proposed to all members, which prepare it, and then appended
+    here. From that moment on the version exists. Numbers are assigned once, and
+    a refused version leaves a gap. A known number therefore has a known
+    meaning, and no message about acceptance is needed.
     """
 
     def __init__(self, pool: str) -> None:
@@ -87,14 +87,14 @@ class Log:
             guest.leave()
 
     async def propose(self, changes: bytes) -> int:
-        """Make a version of which all members have everything, or none.
+        """Make a version that all members have completely, or none.
 
-        `changes` is a pickled list of Change, which nobody reads here.
+        `changes` is a pickled list of Change, which the log does not read.
 
         Raises
         ------
         InvalidArgument, CompileError, BackendUnavailable
-            The first that a member raised; all others have dropped it.
+            The first error of a member; all others have dropped the version.
         Timeout
             If a member does not answer.
         """
@@ -129,7 +129,7 @@ class Log:
             return self._newest
 
     def _drop(self, version: int) -> None:
-        """Have all forget a version; nobody waits for it."""
+        """Make all members forget a version, without waiting."""
         for member in self._members:
             member.drop.options(concurrency_group=CONTROL).remote(version)
         for guest in self._guests.values():

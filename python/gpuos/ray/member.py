@@ -41,7 +41,7 @@ class Member:
         try:
             with self._named():
                 self._begin(options)
-        except Exception as error:  # noqa: BLE001 (whoever calls gets it)
+        except Exception as error:  # noqa: BLE001 (the caller gets it)
             self._failed = error
 
     def _begin(self, options: dict[str, Any]) -> None:
@@ -115,8 +115,8 @@ class Member:
     def _check(self) -> None:
         """Raise if this member could not begin.
 
-        If its runtime is dead, have Ray call the next one: this returns never,
-        since the process ends. Who was told of the fault must hear it first.
+        If its runtime is dead, this never returns: the process ends and Ray
+        calls the next one. Callers that got the error must receive it first.
         """
         if self._failed is not None:
             self._leave_soon()

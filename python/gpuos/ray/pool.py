@@ -40,7 +40,7 @@ _LARGE = 65536  # bytes of a function that is sent once, not with each part
 
 
 class Pool:
-    """Actors that hold a runtime each, and run the same operators.
+    """Actors with one runtime each, which run the same operators.
 
     It can be sent to tasks and actors of Ray, which then use the same pool.
     Threads: all methods from all threads.
@@ -48,17 +48,17 @@ class Pool:
     Parameters
     ----------
     size : int
-        How many members, 1 or more.
+        Number of members, 1 or more.
     num_cpus : float
         Processors of each, as Ray counts them; also the workers of a runtime on
-        the host, if `options` does not say how many.
+        the host, if `options` does not set their number.
     num_gpus : float
         GPUs of each. Above 0 the runtimes are on the GPU that Ray assigns; below
         1 several members share one.
     options : dict or None
         Arguments of gpuos.Runtime for each member.
     name : str or None
-        For join(); None: one that nobody else has.
+        For join(); None: a unique name.
     threads : int
         Calls that a member runs at a time.
 
@@ -73,8 +73,8 @@ class Pool:
     BackendUnavailable
         If Ray is not installed.
     Timeout
-        If Ray cannot start all members within 300 s, for want of processors or
-        GPUs. That the cluster has too few is warned of at once.
+        If Ray cannot start all members within 300 s, for lack of processors or
+        GPUs. A warning comes at once if the cluster has too few.
 
     Examples
     --------
@@ -220,14 +220,14 @@ class Pool:
     ) -> int:
         """Give an operator another body in all members, or in none.
 
-        Calls that were made before run the old one, wherever they are.
+        Earlier calls run the old one, in every member.
 
         Parameters
         ----------
         op : str or Operator
-            One that was defined by the pool.
+            An operator that the pool defined.
         expression, **keywords
-            As for Runtime.replace(), but for `expected`.
+            As for Runtime.replace(), except `expected`.
 
         Returns
         -------

@@ -52,7 +52,7 @@ class Versions:
     ) -> None:
         self._runtime = runtime
         self._read = read
-        # Nobody else's operators of this runtime have such names.
+        # Only operators of this object have such names in the runtime.
         self._tag = _tag(runtime)
         self._making = threading.Lock()  # goes before the other
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class Versions:
     def prepare(
         self, version: int, before: int, changes: Sequence[Change]
     ) -> dict[str, _core.Definition]:
-        """Make a version that nobody uses yet; return what is new in it.
+        """Make a version that is not used yet; return its new definitions.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Versions:
         with self._making:
             self._drop(version)
 
-    # ---- Under _making, but for _hold().
+    # ---- Under _making, except _hold().
 
     def _hold(self, version: int) -> bool:
         with self._lock:
@@ -212,7 +212,7 @@ class Versions:
         self._trim(version)
 
     def _trim(self, kept: int) -> None:
-        """Drop what is old and in nobody's use, but for one version."""
+        """Drop old unused versions, except one."""
         for version in sorted(self._names)[:-2]:
             few = len(self._operators) <= KEPT_OPERATORS
             if len(self._names) <= KEPT and few:
@@ -254,7 +254,7 @@ def _tag(runtime: _core.Runtime) -> str:
 
 
 def blame(error: _core.Error, who: str) -> None:
-    """Have `error` say of whom it is, with the pool's names of operators."""
+    """Name the member in `error`, with the pool's names of operators."""
     text, *more = error.args
     error.args = (f"{who}: {outer(text)}", *more)
     if not isinstance(error, _core.CompileError):

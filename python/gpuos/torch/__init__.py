@@ -8,9 +8,9 @@
 >>> b
 tensor([6., 6., 6., 6.])
 
-Small operations on CPU and CUDA tensors are deferred and run together when
-somebody looks at a result, in the stream that was current. Everything else is
-PyTorch's own. docs/torch.md says what is taken and what a flush is.
+Small operations on CPU and CUDA tensors are deferred and run together when a
+result is read, in the stream that was current. PyTorch runs everything else.
+docs/torch.md lists the supported operations and explains flushes.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Guards:
         self._guard_tensor("tolist", bridge.flush_before_read)
         for name in TENSOR:
             self._guard(torch.Tensor, name, self._flush)
-        # TorchScript's fused kernels read memory behind PyTorch's back.
+        # TorchScript's fused kernels read memory without notice to PyTorch.
         for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
             self._put(owner, "__call__", self._paused)
         # Autograd's own calls cost little, and what they give is needed by the
@@ -155,7 +155,7 @@ class Guards:
 
         def undo() -> None:
             if getattr(owner, name) is not guarded:
-                return  # somebody has put something over it
+                return  # other code has replaced it
             if was_own:
                 setattr(owner, name, original)
             else:

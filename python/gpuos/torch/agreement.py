@@ -19,25 +19,25 @@ MOST_TEXT = 200  # characters of a text in a message
 def prepare_on_all(
     key: object, text: object, prepare: Callable[[], T], group: Any
 ) -> T:
-    """Return what was prepared here, once each rank of a group has its own.
+    """Return the result of `prepare`, once each rank of a group has its own.
 
-    A collective. Whatever fails here is told to the others, who would wait for
-    this rank until the group's timeout.
+    A collective. A failure here is sent to the others, which would otherwise
+    wait for this rank until the group's timeout.
 
     Parameters
     ----------
     key, text : str
-        What must be the same on all ranks.
+        They must be the same on all ranks.
     prepare : callable
-        Called once; must have no effect that anybody can see.
+        Called once; must have no visible effect.
     group : torch.distributed.ProcessGroup
-        Whose ranks all call this; its timeout is how long this may take.
+        Its ranks all call this; its timeout bounds the wait.
 
     Raises
     ------
     gpuos.InvalidArgument
-        On all ranks: it failed on some, which the message names, or they were
-        given different texts.
+        On all ranks: it failed on some, which the message names, or their texts
+        differ.
     gpuos.Error
         A rank has died, or did not call this in time.
     """

@@ -1,8 +1,8 @@
-"""A compilation of the bridge in another process, from this side.
+"""Compile the bridge in another process; this side of it.
 
-One that somebody waits for lives as long as the standard input that this process
-holds open: what ends this process ends it too, a kill included, and it leaves
-nothing behind. One in the background outlives this process.
+A compilation that is waited for lives as long as the standard input that this
+process holds open. Any end of this process ends it too, even a kill, and leaves
+no files. A compilation in the background outlives this process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Lock:
         return self._file.fileno()
 
     def close(self) -> None:
-        """Give it up; whoever was given it has it until it ends."""
+        """Give it up; another holder keeps it until it ends."""
         self._file.close()
 
 

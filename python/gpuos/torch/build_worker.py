@@ -1,19 +1,19 @@
-"""Compile and link a bridge: a process of its own, see build_process.py.
+"""Compile and link a bridge in a separate process, see build_process.py.
 
-It needs nothing but Python's standard library, so that it is there at once. Its
-standard input is a plan, one line of JSON, and then nothing: its end says that
-whoever asked is gone, however that came, or wants no bridge any more. Then the
-compilers are killed, what they have written is removed, and this ends. If the
-plan `outlives` whoever asked, its end says nothing.
+It needs only Python's standard library, so it starts quickly. Its standard
+input is a plan, one line of JSON, and then nothing. The end of the input means
+that the caller has ended in some way, or wants no bridge any more. Then the
+compilers are killed, their output is removed, and this process ends. If the
+plan `outlives` its caller, the end of the input means nothing.
 
-A plan has a `target`, a folder's file that appears when all is done; `units`,
+A plan has a `target`, the path of a file that appears when all is done; `units`,
 texts of C++ by their names; `compile` and `link`, the words of a command before
-`FILE -o OBJECT` and before `-o TARGET`; `trailing`, words behind those of the
+`FILE -o OBJECT` and before `-o TARGET`; `trailing`, words after those of the
 link; `at_a_time` compilers; `nice`; `outlives`; and `deadline_s`.
 
-Prints a line of JSON for each step: `{"done": 1, "of": 2, "says": "warnings"}`,
-or at last `{"error": "what the compiler said"}` with the exit code 1. A file
-beside the target has that error too, for whoever comes later.
+It prints a line of JSON for each step: `{"done": 1, "of": 2, "says":
+"warnings"}`, or at last `{"error": "the compiler's output"}` with the exit code
+1. A file next to the target has that error too, for later processes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Failed(Exception):
 
 
 class Stopped(Exception):
-    """Nobody wants the result any more."""
+    """The result is not wanted any more."""
 
 
 class Command:
@@ -139,7 +139,7 @@ class Work:
 
 
 def tell(**line: Any) -> None:
-    """Print a line for whoever started this."""
+    """Print a line for the caller."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 

@@ -41,7 +41,7 @@ LOOK_S = 0.05
 def build(report: Callable[[str], None] | None = None) -> Path:
     """Compile the bridge unless there is one that fits.
 
-    That is so where `GPUOS_TORCH=off` too.
+    It does so with `GPUOS_TORCH=off` too.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     Raises
     ------
     gpuos.BackendUnavailable
-        There is no C++ compiler, or it was never tried with this PyTorch.
+        There is no C++ compiler, or this PyTorch was never tested.
     gpuos.CompileError
-        It refused; the message has its output.
+        The compiler failed; the message has its output.
     """
     report = report or _ignore
     is_told = False
@@ -137,9 +137,9 @@ def compile_into(
     Parameters
     ----------
     folder : Path
-        Where it will be, by the name under which it is looked for.
+        Its folder; the file has the name that is searched.
     linker_flags : list of str
-        Words that the link has beside its own.
+        Additional words of the link.
     """
     choosing.check_tried()
     target = folder / f"{choosing.name()}.so"

@@ -75,8 +75,8 @@ class Damaged(NotLoaded):
 
 
 def _check_whole(path: Path) -> None:
-    # A process that reads behind the end of a library that it has mapped is
-    # killed. Linkers write the table of sections last.
+    # Reading past the end of a mapped library kills the process. Linkers write
+    # the table of sections last.
     header = struct.Struct("<4s36xQ10x2H")  # ELF's magic, table, entry, entries
     with path.open("rb") as file:
         begin = file.read(header.size)
@@ -99,11 +99,11 @@ def load(path: Path) -> ModuleType:
     Raises
     ------
     choosing.UntriedPyTorch
-        PyTorch's insides lie elsewhere.
+        PyTorch's internal layout differs.
     NotLoaded
         The dynamic loader refused.
     Damaged
-        It has not all its bytes.
+        The file is truncated.
     """
     _check_whole(path)
     try:

@@ -1,7 +1,7 @@
-"""Whether the bridge is there, and what is done meanwhile.
+"""The state of the bridge, and the behaviour until it is ready.
 
-Nothing of PyTorch waits for a compiler: until there is a bridge, schedulers are
-eager. What must not depend on when one is there waits for it.
+PyTorch never waits for a compiler: without a bridge, schedulers are eager. Only
+calls whose results must not depend on the time wait for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WITHIN = (
     "a signal's handler or a finalizer; call wait_ready() ahead of both"
 )
 LOOK_S = 0.05
-SELDOM_S = 0.5  # where nobody waits for it
+SELDOM_S = 0.5  # if no thread waits for it
 LOAD_S = 10
 END_S = 10
 MOST_TEXT = 2000  # characters of a compiler's errors in a warning
@@ -64,12 +64,14 @@ class _Process:
         self.ends = threading.Event()
 
     def step(self, in_haste: bool = False) -> None:
-        """Come nearer to a bridge; under `lock`. Never waits for a compiler.
+        """Advance the state towards a bridge. Never waits for a compiler.
+
+        The caller holds `lock`.
 
         Parameters
         ----------
         in_haste : bool
-            Whether somebody does wait for it.
+            Whether a thread waits for it.
         """
         if self.is_stepping or self.module or self.failure:
             return
@@ -230,20 +232,21 @@ def watch(is_wanted: Callable[[], bool]) -> None:
 
 
 def bridge_if_loaded() -> ModuleType | None:
-    """Return the extension module, or None if nobody has used it yet."""
+    """Return the extension module, or None if it was not used yet."""
     return _process.module
 
 
 def bridge_of_scheduler(must_wait: bool) -> ModuleType | None:
-    """Return the extension module if it is there, loaded if need be.
+    """Return the extension module if it is there; load it if needed.
 
-    Else a scheduler is eager. The first time begins to compile it, and warns.
+    Otherwise a scheduler is eager. The first call begins to compile it, and
+    warns.
 
     Parameters
     ----------
     must_wait : bool
-        Whether all that use it at other times or places must do the same: then
-        it is there, or this raises, unless the PyTorch was never tried.
+        Whether other uses of it at other times or places must behave the same.
+        Then it is there, or this raises, unless the PyTorch was never tested.
     """
     if _process.module is not None:
         return _process.module
@@ -286,26 +289,25 @@ def bridge() -> ModuleType:
 
 
 def wait_ready(timeout: float | None = None) -> None:
-    """Wait until schedulers defer; compile the bridge if need be.
+    """Wait until schedulers defer; compile the bridge if needed.
 
-    Ctrl-C ends the wait and the compilation. Does nothing where
+    Ctrl-C ends the wait and the compilation. Does nothing if
     `GPUOS_TORCH=off`.
 
     Parameters
     ----------
     timeout : float, optional
-        How long to wait at most; the compilation goes on behind that. Units:
-        seconds.
+        The longest wait; the compilation continues after it. Units: seconds.
 
     Raises
     ------
     gpuos.BackendUnavailable
-        There is no C++ compiler, or it was never tried with this PyTorch.
+        There is no C++ compiler, or this PyTorch was never tested.
     gpuos.CompileError
-        The compiler refused; the message has its output. The next call tries
+        The compiler failed; the message has its output. The next call tries
         again.
     gpuos.Timeout
-        It is not there yet.
+        It is not ready yet.
     gpuos.InvalidArgument
         For a negative time.
     """

@@ -84,22 +84,21 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
 def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
     """Return the runtime in which a device's operations run.
 
-    What is submitted to it is in one order with PyTorch's operations: it comes
-    after what was deferred before, and a tensor that it reads or writes is
-    waited for by whatever comes to it later.
+    Its tasks are ordered with PyTorch's operations: a task runs after earlier
+    deferred operations, and later operations on its tensors wait for it.
 
     Parameters
     ----------
     device : torch.device, str or int
-        As PyTorch takes it; a GPU without an index is the current one.
+        As in PyTorch; a GPU without an index is the current one.
 
     Raises
     ------
     gpuos.BackendUnavailable, gpuos.CompileError
-        The bridge cannot be built, or `GPUOS_TORCH=off`: without it nobody
-        would keep that order.
+        The bridge cannot be built, or `GPUOS_TORCH=off`: without it that order
+        would not hold.
     gpuos.InvalidArgument
-        For a device that is no CPU and no GPU of CUDA.
+        For a device that is neither the CPU nor a CUDA GPU.
     """
     found = torch.device(device)
     if found.type not in ("cpu", "cuda"):
@@ -193,18 +192,17 @@ def register_elementwise(
         Of Python, with PyTorch's functions: ``"o = 2 * x + relu(y)"``. Its
         operands are its names in the order of their first use.
     group : torch.distributed.ProcessGroup, optional
-        All of its ranks call this with the same key and expression, as they
-        call any collective: all have the new one then, or none has. What a
-        rank deferred before the call has the old one, what it defers behind it
-        the new one. Waits for the others for the group's timeout. Not given:
-        of this process alone.
+        All of its ranks call this with the same key and expression, like any
+        collective: all have the new one then, or none. Requests of a rank
+        before the call use the old one, later requests the new one. Waits for
+        the others for the group's timeout. Default: this process alone.
 
     Raises
     ------
     gpuos.InvalidArgument
-        It is none, or uses what is no function of PyTorch; with a group on all
-        ranks, also if the ranks were given different ones, and the message
-        names the ranks.
+        It is not an expression, or uses an unknown function; with a group on all
+        ranks, also if their expressions differ, and the message names the
+        ranks.
     gpuos.Error
         A rank of the group has died, or did not call this in time.
     """
@@ -245,12 +243,12 @@ def submit_elementwise(
 
 
 def shutdown() -> None:
-    """Run what is pending, wait for it and end the workers.
+    """Run pending operations, wait for them and end the workers.
 
-    The runtimes of all devices are let go of, `gpuos.default_runtime()` too:
-    one that an array, a program or its user still has lives as long as those,
-    and one whose tasks a captured graph runs stays. Memory that no tensor uses
-    is given back. The next use of anything begins anew.
+    The runtimes of all devices are released, also `gpuos.default_runtime()`. A
+    runtime lives on while an array, a program or its user refers to it, and
+    while a captured graph runs its tasks. Unused memory is freed. The next use
+    starts again.
 
     Raises
     ------
@@ -270,16 +268,16 @@ def pending() -> int:
 
 
 def stats() -> dict[str, int]:
-    """Return counters since the bridge was loaded, all 0 before that but one.
+    """Return counters since the bridge was loaded; before that all but one are 0.
 
-    ``intercepted`` operations were deferred, ``left`` ones were not because of
-    their size or their cost, ``fallbacks`` are operators of PyTorch inside a
-    scheduler that it does not take; ``saved_ns`` is what deferring has
+    ``intercepted`` operations were deferred, ``left`` ones passed through
+    because of their size or their cost, ``fallbacks`` are unsupported operators
+    of PyTorch inside a scheduler; ``saved_ns`` is the time that deferring has
     saved, less the flushes, by the estimates that decide. ``flushes`` ran
-    something, as ``tasks`` of the workers; ``programs`` different chains were
-    met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so
-    many parts of programs are ``compiling``, or will be soon. ``eager``
-    schedulers were entered while there was no bridge.
+    operations, as ``tasks`` of the workers; ``programs`` different chains were
+    built, ``unwritten`` results were not needed; ``pending`` operations wait,
+    and ``compiling`` parts of programs are being compiled or soon will be.
+    ``eager`` schedulers were entered while there was no bridge.
     """
     module = bridge_if_loaded()
     counted = dict.fromkeys(_STATS, 0) if module is None else module.stats()

@@ -195,16 +195,16 @@ class Scheduler:
 
 
 def flush(sync: bool = False) -> None:
-    """Run what is pending.
+    """Run pending operations.
 
-    On a GPU it is ordered behind the earlier and ahead of the later work of
-    the stream that was current when it was deferred; on the CPU it is done when
-    this returns.
+    On a GPU they are ordered after earlier and before later work of the stream
+    that was current when they were deferred. On the CPU they are done when this
+    returns.
 
     Parameters
     ----------
     sync : bool
-        Wait until it is done on a GPU too.
+        Wait until they are done on a GPU too.
     """
     module = bridge_if_loaded()
     if module is None:
@@ -224,33 +224,32 @@ def scheduler(
 ) -> Scheduler:
     """Defer small operations, and run them together.
 
-    Without a bridge to this PyTorch the block is eager: until one is compiled in
-    the background, which the first scheduler of a process begins and which goes
-    on after it, or for good where none can be, or where `GPUOS_TORCH=off`. See
+    Without a bridge to this PyTorch the block is eager. The first scheduler of a
+    process begins to compile one in the background, which continues after it.
+    The block stays eager if none can be built, or if `GPUOS_TORCH=off`. See
     `wait_ready()`.
 
     Parameters
     ----------
     capacity : int
-        Operations that wait at most when this thread adds one, 1 to 2**20;
-        then they are run.
+        The most operations that wait when this thread adds one, 1 to 2**20;
+        then they run.
     threads_per_block : int
-        Threads of one worker on the GPU, a multiple of 32, 32 to 256. What
-        the scheduler or `init()` says under which a device is first used holds.
+        Threads of one worker on the GPU, a multiple of 32, 32 to 256. The
+        scheduler or `init()` under which a device is first used decides.
     size_threshold : int
-        Operations on more elements go to PyTorch.
+        PyTorch runs operations on more elements.
     auto_flush_ms : float
-        How long an operation waits at most that nobody asks for; of all
-        schedulers in use the shortest counts. Units: milliseconds.
+        The longest wait of an operation whose result is not read; the shortest
+        of all schedulers in use counts. Units: milliseconds.
     deterministic : bool, optional
-        Whether operators, dtypes, shapes and strides alone decide what is left
-        to PyTorch, so that a program gives the same bits in each run
-        (docs/numbers.md); a thread that gains nothing is not left alone then,
-        and from then on sums on a GPU have one order in all of the process.
-        If not given: when the scheduler is entered while
-        ``torch.are_deterministic_algorithms_enabled()``. Always under a process
-        group of several ranks, which must agree. The scheduler waits for the
-        bridge then.
+        Whether only operators, dtypes, shapes and strides decide which
+        operations PyTorch runs, so that a program gives the same bits in each
+        run (docs/numbers.md). Then no thread backs off, and from then on sums on
+        a GPU have one order in the whole process. Default: true if the scheduler
+        is entered while ``torch.are_deterministic_algorithms_enabled()``. Always
+        true under a process group of several ranks, which must agree. The
+        scheduler waits for the bridge then.
 
     Raises
     ------
@@ -266,8 +265,8 @@ def scheduler(
     UserWarning
         When the first one is entered and the bridge is being compiled.
     RuntimeWarning
-        When one is entered: the bridge could not be built, or the PyTorch was
-        never tried. From then on all are eager.
+        When one is entered: the bridge could not be built, or this PyTorch was
+        never tested. From then on all are eager.
     """
     capacity = _whole("capacity", capacity)
     threads_per_block = _whole("threads_per_block", threads_per_block)
@@ -465,10 +464,10 @@ def shut_down(module: ModuleType) -> None:
 
 
 def retire() -> None:
-    """Leave PyTorch as it was; the next scheduler begins anew.
+    """Restore PyTorch; the next scheduler starts again.
 
-    What gives a tensor other memory goes on asking what is pending, see
-    bridge/doors.h.
+    Functions that give a tensor other memory continue to check for pending
+    operations, see bridge/doors.h.
     """
     global _guards  # noqa: PLW0603
     with _lock:

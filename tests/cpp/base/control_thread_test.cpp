@@ -34,7 +34,7 @@ TEST_F(ControlThreadTest, LooksAfterThingsBetweenTwoJobs) {
         [] {});
   });
   while (!has_begun) std::this_thread::yield();
-  // Who waits asks for the first time when its job is there.
+  // A waiting thread asks for the first time when its job is queued.
   const auto note_queued = [&, is_told = false]() mutable {
     if (!is_told) is_queued.set_value();
     is_told = true;

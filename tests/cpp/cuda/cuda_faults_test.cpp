@@ -11,7 +11,7 @@
 namespace gpuos::cu {
 namespace {
 
-/// What an operator that does not end does until 5 s have passed.
+/// The body of an endless operator, which ends after 5 s.
 constexpr const char* kLoop =
     "unsigned long long start, now;\n"
     "asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(start));\n"
@@ -211,7 +211,7 @@ class CudaFaults : public CudaResidencyTest {
     std::exit(0);
   }
 
-  /// Nobody looks after built-in tasks one by one.
+  /// Built-in tasks are not watched individually.
   [[noreturn]] void use_freed_memory() {
     alarm(60);
     start(fault_options());

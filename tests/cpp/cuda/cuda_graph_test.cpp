@@ -255,7 +255,7 @@ TEST_P(CudaGraph, AGlobalCaptureBesideMemoryAndOperatorsOfAnotherThread) {
   EXPECT_EQ(y.read(), Ints(kSize, 7));
 }
 
-// As when the last to hold a runtime is a thread that compiled for it.
+// The last owner of a runtime may be a thread that compiled for it.
 TEST_P(CudaGraph, AGlobalCaptureBesideARuntimeThatComesAndGoes) {
   start(GetParam());
   const Stream stream = make_stream();
@@ -274,7 +274,7 @@ TEST_P(CudaGraph, AGlobalCaptureBesideARuntimeThatComesAndGoes) {
   EXPECT_EQ(y.read(), Ints(kSize, 14));
 }
 
-// The runtime's own stream must not be drawn into somebody's capture.
+// The runtime's own stream must not become part of a foreign capture.
 TEST_P(CudaGraph, ACaptureDoesNotDrawInOtherStreams) {
   start(GetParam());
   const Stream stream = make_stream();

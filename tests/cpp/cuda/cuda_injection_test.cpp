@@ -155,7 +155,7 @@ TEST_P(CudaInjection, WhatNeedsTooMuchIsRefusedWithBothNumbers) {
   EXPECT_EQ(runtime().stats().injections, 1u);
 }
 
-// As many spills as the stack holds are slow but right.
+// Spills that fill the stack are slow but correct.
 TEST_P(CudaInjection, SpillsThatFitRun) {
   start(GetParam());
   const Operator op = runtime().define(

@@ -1,4 +1,4 @@
-// What is loaded goes again: thousands of operators and modules beside tasks.
+// Loaded code is unloaded: thousands of operators and modules during tasks.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

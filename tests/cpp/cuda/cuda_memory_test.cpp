@@ -20,7 +20,7 @@ TEST_P(CudaMemory, ADroppedBufferIsFreedAfterItsTasks) {
     const Ticket ticket = copy(in->view(), out.view(), named(stream));
     runtime().flush();
     in.reset();
-    // Whoever gets the memory too early spoils it.
+    // A premature reuse of this memory would corrupt it.
     const DeviceArray<std::int32_t> a(runtime(), kSize, -1);
     const DeviceArray<std::int32_t> b(runtime(), kSize, -1);
     EXPECT_FALSE(runtime().is_done(ticket));
@@ -41,7 +41,7 @@ TEST_F(CudaTest, ABufferIsZeroedWhateverTheDefaultStreamDoes) {
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream.get()));
   gate.open();
   std::vector<unsigned char> got(64);
-  // Behind all that the default stream does.
+  // Runs after all work of the default stream.
   GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(got.data(), buffer.address(), 64));
   EXPECT_EQ(got, std::vector<unsigned char>(64, 7));
 }

@@ -112,7 +112,7 @@ TEST_F(CudaResidency, ALingerIsAllThatOthersWait) {
   EXPECT_LT(synchronize_context(), 5);
 }
 
-// Somebody else's work between the tasks must not wait for a linger each time.
+// Foreign work between the tasks must not wait for a linger each time.
 TEST_F(CudaResidency, AutoGoesBackToBurstsBesideOtherWork) {
   start(Residency::Auto);
   DeviceArray<std::int32_t> x(runtime(), 64);
@@ -159,7 +159,7 @@ TEST_F(CudaResidency, EveryModeGivesTheSame) {
     start(mode);
     DeviceArray<std::int32_t> memory(runtime(), kSize, 1);
     std::mt19937 random(7);
-    // Inputs and outputs lie in thirds of their own, so no two overlap in part.
+    // Inputs and outputs have separate thirds, so no two overlap partially.
     const auto pick = [&](std::size_t third, std::size_t n) {
       return memory.view(third * (kSize / 3) + random() % (kSize / 3 - n), n);
     };
@@ -232,8 +232,8 @@ TEST_F(CudaResidency, IdleRuntimesTakeNoProcessorTime) {
   EXPECT_LT(spent, 1);
 }
 
-// A kernel of somebody else keeps a multiprocessor's registers, so one of the
-// workers is not there until the others have left.
+// A foreign kernel keeps a multiprocessor's registers. One of the workers
+// therefore starts only after the others have left.
 TEST_F(CudaResidency, WorkersThatDoNotAllFitRunEveryTask) {
   start(Residency::Resident);
   const Stream theirs = make_stream();

@@ -32,7 +32,7 @@ class WatchdogTest : public testing::Test {
   static Place place_of(std::uint64_t position, std::uint32_t record = 0) {
     return {.first = position, .batch_begin = position, .member = record};
   }
-  /// What the watchdog says after looks that last for longer than its limit.
+  /// Returns the watchdog's report after looks that exceed its limit.
   std::optional<std::string> look() {
     for (int i = 0; i < 5; ++i) {
       if (auto names = watchdog_.find_stuck()) return names;

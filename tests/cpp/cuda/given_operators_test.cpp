@@ -34,7 +34,7 @@ std::vector<OperatorDefinition> operators() {
 std::string as_cuda() {
   std::string text = stored_object("functions.c");
   text.erase(0, text.find('\n', text.find("#include")));
-  // A function begins behind an empty line.
+  // A function begins after an empty line.
   constexpr std::string_view kEmpty = "\n\n";
   for (std::size_t at = text.find(kEmpty); at != text.npos;
        at = text.find(kEmpty, at + kEmpty.size()))

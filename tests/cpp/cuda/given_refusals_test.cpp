@@ -62,7 +62,7 @@ TEST_F(GivenRefusals, MissingFunctionsListThoseThatThereAre) {
     const std::string error =
         kind == Kind::LtoIr ? "CompileError" : "InvalidArgument";
     for (const char* name : {"axpy", "k (a kernel)"}) {
-      // LTO-IR that nobody calls is gone by then.
+      // Uncalled LTO-IR has been removed by then.
       if (kind == Kind::LtoIr && name[0] == 'a') continue;
       expect(axpy_of(kind, object, "other"),
              concat(error,
@@ -85,7 +85,7 @@ TEST_F(GivenRefusals, HiddenFunctionsAreSaidToBeHidden) {
          "InvalidArgument ", "that other objects cannot call");
 }
 
-// Of every function that a definition may mean, all but its own are refused.
+// All signatures of a definition except its own are refused.
 TEST_F(GivenRefusals, OtherSignaturesNameBoth) {
   struct Shape {
     std::string declaration;  // of f
@@ -203,14 +203,14 @@ TEST_F(GivenRefusals, LinkedCubinsAreRefused) {
          "InvalidArgument axpy: expected a relocatable CUBIN, got one that is "
          "linked already");
   const std::string whole = made_object(Kind::Cubin, kAxpy, 90);
-  // Whatever of it is there: no crash, and no image.
+  // Any prefix of the file causes neither a crash nor an image.
   for (std::size_t missing = 1; missing < whole.size();
        missing += missing < 200 ? 1 : 97)
     expect(axpy_of(Kind::Cubin, whole.substr(0, whole.size() - missing)),
            "InvalidArgument ");
 }
 
-// What PTX and LTO-IR need is found when they are compiled here.
+// PTX and LTO-IR are compiled here, which shows their needs.
 TEST_F(GivenRefusals, WhatAWorkerDoesNotGrantIsNamed) {
   struct Need {
     std::string body;  // of axpy, which gives back its y
@@ -248,7 +248,7 @@ TEST_F(GivenRefusals, WhatAWorkerDoesNotGrantIsNamed) {
   }
 }
 
-// What is compiled already keeps its registers; all else is compiled to fit.
+// Compiled code keeps its registers; other code is compiled to fit.
 TEST_F(GivenRefusals, TooManyRegistersOfACubinAreNamed) {
   std::string source =
       "extern \"C\" __device__ float axpy(float x, float y, float a) {\n"

@@ -32,7 +32,7 @@ inline std::string stored_object(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What NVRTC makes of CUDA C++ if it is asked for such an object.
+/// Returns NVRTC's object of this kind for CUDA C++.
 inline std::string made_object(Kind kind, const std::string& source,
                                int compute_capability,
                                std::uint32_t max_registers = 0,

@@ -67,7 +67,7 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     many.inputs = {words.column(1), words.column(1)};
     return many;
   }
-  /// The same by a whole operator.
+  /// Defines the same as a whole operator.
   void define_whole(bool is_checked = false) {
     OperatorDefinition definition = stand_definition();
     definition.inputs = 2;  // the simulator mixes two
@@ -244,7 +244,7 @@ TEST_P(SimulatedChains, ChainsOfLongWholeOperatorsAreShort) {
     ASSERT_TRUE(becomes_true([&] { return counts().holds_task; }));
     EXPECT_EQ(links(160), 10u);
   }
-  // Those of short ones get longer, where the device is done in time.
+  // Chains of short tasks get longer if the device keeps up.
   EXPECT_TRUE(runtime().synchronize(kDeadline));
   EXPECT_LE(links(16), 1u);
   for (const int length : {16, 32, 64}) {
@@ -324,7 +324,7 @@ TEST_P(SimulatedChains, AMemberThatDoesNotEndIsSeen) {
   RuntimeOptions strict = options();
   strict.watchdog = 100ms;
   strict.flush_after = 10s;
-  // What comes one after the other: whole operators, and others.
+  // Sequences of whole operators and others.
   for (const std::string_view row : {"www", "oww", "ow", "wo", "oow", "owo"}) {
     GPUOS_START(strict);
     define_whole();

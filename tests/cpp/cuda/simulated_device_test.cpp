@@ -52,7 +52,7 @@ class SimulatedDevice : public testing::Test {
 
   std::uint64_t residencies() const { return simulator_->counts().residencies; }
   std::uint64_t burst_tasks() const { return simulator_->counts().burst_tasks; }
-  /// The longest time that a burst waited behind workers that stayed.
+  /// Returns the longest wait of a burst after resident workers.
   std::chrono::microseconds longest_behind() const {
     return simulator_->counts().longest_behind;
   }

@@ -65,8 +65,8 @@ TEST(WorkerImages, NvrtcBuildsTheKernelForOldAndNewDevices) {
     const jit::Resources needs =
         jit::read_resources(worker.binary, "gpuos_worker");
     EXPECT_EQ(needs.registers, jit::kWorkerRegisters) << compute_capability;
-    // What a context has for each thread. For more the driver waits at the
-    // first launch until the device is idle and no graph is captured.
+    // A context has this much for each thread. For more, the driver waits at
+    // the first launch until the device is idle and no graph is captured.
     EXPECT_LE(needs.stack_bytes, 1024u) << compute_capability;
   }
 }

@@ -45,7 +45,7 @@ template <typename Part>
 void expect_parts(const char* name, Complex<Part> z, Complex<Part> got,
                   WideComplex want) {
   const int ulps = kIsFloat<Part> ? 1 : 3;
-  // Of the square of a size close to 1 so much is known.
+  // The reference for the square of a size close to 1 has this accuracy.
   if (std::fabs(got.re - want.real()) > 0x1p-104L) {
     ASSERT_LE(ulps_between(got.re, static_cast<Part>(want.real())), ulps)
         << name << " of " << z.re << ", " << z.im << ": " << got.re;

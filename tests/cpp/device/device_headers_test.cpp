@@ -30,7 +30,7 @@ std::string_view text_of(std::string_view name) {
   return "";
 }
 
-// What only the worker's own units include: it has functions that are called.
+// Only the worker's own units include these: they define called functions.
 bool is_of_worker(std::string_view name) {
   constexpr std::string_view kNames[] = {"burst.h",
                                          "chain.h",
@@ -194,7 +194,7 @@ TEST(DeviceHeaderSet, IsSmall) {
   EXPECT_LE(standard, 28u << 10);
   // A compiled program includes half of it.
   EXPECT_LE(programs, 146u << 10);
-  // What every operator includes.
+  // Every operator includes these.
   EXPECT_LE(text_of("operator.h").size() + text_of("task_abi.h").size(),
             15u << 9);
 }

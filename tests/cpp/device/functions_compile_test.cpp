@@ -1,4 +1,4 @@
-// What no machine without a GPU can run, NVRTC compiles here.
+// NVRTC compiles code here that only a GPU can run.
 #include <gtest/gtest.h>
 
 #include <string>

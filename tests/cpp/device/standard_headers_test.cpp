@@ -81,7 +81,7 @@ TEST_P(StandardHeaders, WhatNvccKnowsNeedsNoInclude) {
       "}\n");
 }
 
-// Who has them already has his own.
+// A source may define these names itself.
 TEST_P(StandardHeaders, ASourceMayDefineTheseNamesItself) {
   expect_compiles(
       "typedef unsigned long uint64_t;\n#define M_PI 3.14f\n"

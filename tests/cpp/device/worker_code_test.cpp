@@ -1,6 +1,5 @@
-// What the worker is once it is compiled: registers, memory for what found no
-// register, bytes of code. A change that makes it larger shows here, without a
-// GPU.
+// Properties of the compiled worker: registers, spilled memory, bytes of code.
+// A change that makes it larger fails here, without a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,8 +21,9 @@
 namespace gpuos {
 namespace {
 
-/// As counted for sm_90 by this NVRTC; each release has other numbers. Where a
-/// change is worth more, write down the new ones and say why in the commit.
+/// Counts for sm_90 with this NVRTC; each release has other numbers. If a
+/// change justifies more, write down the new ones and give the reason in the
+/// commit.
 constexpr int kMajor = 13;
 constexpr int kMinor = 5;
 

@@ -34,7 +34,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// What the compiler makes of an operator, as a file.
+/// Returns the compiler's output for an operator, as a file.
 std::string whole_library() {
   static const std::string bytes = [] {
     const TempFolder folder;
@@ -73,7 +73,7 @@ class Script {
     note_environment();
   }
 
-  /// What the library says when this is the compiler.
+  /// Returns the library's error with this compiler.
   static std::string error() {
     static int serial = 0;
     return error_of({concat("// ", ++serial), "op", kCompileDeadline});

@@ -61,7 +61,8 @@ class BusyWorker : public testing::Test {
 };
 
 TEST_F(BusyWorker, LeavesTasksToTheThreadThatWaits) {
-  // Not known to be a whole operator, which no thread that waits goes beside.
+  // It is not known to be a whole operator, which waiting threads do not run
+  // with.
   const BatchRef busy = occupy(0);
   for (int round = 0; round < 100; ++round) {
     int first = 0;
@@ -140,7 +141,7 @@ void run_what_nobody_awaits(Driver& driver) {
     return driver.submit({Driver::add(&sum, &sum, &one, 1)});
   };
   for (int round = 0; round < 10; ++round) {
-    // From now on somebody is expected to wait for what comes.
+    // From now on a waiter is expected.
     const BatchRef awaited = add();
     ASSERT_TRUE(becomes([&] { return are_asleep(driver); }));
     ASSERT_TRUE(driver.wait(awaited));
@@ -190,7 +191,7 @@ TEST(HostWaiters, RunAllWithOneProcessor) {
   }
 }
 
-// Threads that wait, and run each other's tasks, beside workers.
+// Waiting threads run each other's tasks, together with workers.
 TEST(HostWaiters, TakeTasksOfOneAnother) {
   Driver driver(options(2, 256));
   constexpr int kThreads = 4;

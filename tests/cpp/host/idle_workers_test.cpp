@@ -1,4 +1,4 @@
-// Who of the host's workers is woken.
+// Tests which of the host's workers is woken.
 #include "host/idle_workers.h"
 
 #include <gtest/gtest.h>

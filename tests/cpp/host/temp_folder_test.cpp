@@ -30,13 +30,13 @@ class TempFolders : public testing::Test {
     std::filesystem::remove_all(parent_);
   }
 
-  /// As if nothing in it had changed for two minutes.
+  /// Makes a folder look unchanged for two minutes.
   static void make_old(const std::string& folder) {
     const timespec then{::time(nullptr) - 120, 0};
     const timespec times[] = {then, then};
     ASSERT_EQ(::utimensat(AT_FDCWD, folder.c_str(), times, 0), 0);
   }
-  /// Of a process that has made it and was killed.
+  /// Returns the folder of a process that was killed.
   std::string folder_of_the_dead() const {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);

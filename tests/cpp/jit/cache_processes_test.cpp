@@ -149,7 +149,7 @@ TEST_F(CacheProcesses, WriterThatIsKilledLeavesAWholeEntryOrNone) {
       ASSERT_TRUE(found);
       EXPECT_EQ(found->binary, wanted.image.binary);
     }
-    // As does any process that looks through the folder.
+    // Any process that scans the folder does this.
     ASSERT_TRUE(
         DiskCache(settings_for(folder(), 2000)).store(entry_of("other")));
     EXPECT_TRUE(list_folder(open).leftovers.empty());

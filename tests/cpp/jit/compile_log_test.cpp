@@ -34,6 +34,23 @@ TEST(CompileLog, TypeThatIsUnknownGoesBeforeWhatFollowsFromIt) {
   EXPECT_EQ(error.place.column, 19);
 }
 
+TEST(CompileLog, ErrorOfAHostCompilerHasAPlaceAndAColumn) {
+  const FirstError error = first_error(
+      "cell 3: In function 'int error()':\n"
+      "cell 3:4:7: error: 'y' was not declared\n"
+      "    4 |   x = y;\n"
+      "      |       ^\n");
+  EXPECT_EQ(error.line, "cell 3:4:7: error: 'y' was not declared");
+  EXPECT_EQ(error.without_column(), "cell 3:4: error: 'y' was not declared");
+  EXPECT_EQ(error.place.file, "cell 3");
+  EXPECT_EQ(error.place.line, 4);
+  EXPECT_EQ(error.place.column, 7);
+  EXPECT_EQ(excerpt_of("a\nb\nc\n  x = y;\n", error.place),
+            "  x = y;\n      ^");
+  EXPECT_EQ(first_error("a.h:3: fatal error: no b.h").place.line, 3);
+  EXPECT_EQ(first_error("collect2: error: ld ended\n").place.line, 0);
+}
+
 TEST(CompileLog, ErrorWithoutAPlaceIsTheLine) {
   const FirstError error =
       first_error("\nptxas fatal   : Unresolved extern function '_Z1gi'\n");
@@ -44,7 +61,7 @@ TEST(CompileLog, ErrorWithoutAPlaceIsTheLine) {
 
 TEST(CompileLog, NoErrorIsTheFirstLine) {
   EXPECT_EQ(first_error("something\nelse\n").line, "something");
-  EXPECT_EQ(first_error("").line, "");
+  EXPECT_EQ(first_error("").line, "no message");
 }
 
 TEST(CompileLog, ParenthesesInTheTextAreNoPlace) {

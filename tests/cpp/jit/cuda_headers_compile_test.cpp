@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "base/concat.h"
-#include "jit/bundled_headers.h"
-#include "jit/cub_header.h"
 #include "jit/cuda_headers.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"

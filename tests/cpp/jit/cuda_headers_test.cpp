@@ -12,8 +12,8 @@
 
 #include "base/concat.h"
 #include "gpuos/diagnose.h"
-#include "jit/bundled_headers.h"
 #include "jit/header_packages.h"
+#include "jit/shared_library.h"
 
 namespace gpuos::jit {
 namespace {
@@ -100,6 +100,20 @@ TEST_F(CudaHeaders, BesideAFolderThatWasAnnounced) {
   add_library_dir(at("announced/nvidia/cuda_runtime/lib/"));
   EXPECT_TRUE(finds("announced/nvidia/cuda_runtime/include"));
   EXPECT_TRUE(finds("announced/nvidia/curand/include"));
+}
+
+TEST_F(CudaHeaders, InTheWheelsOfAFolderWithTheNewestCudaFirst) {
+  for (const char* wheel : {"cublas", "cu12", "cu13", "cuda_nvrtc"})
+    add(concat("env/nvidia/", wheel, "/include/cuda_fp16.h"));
+  add_library_dir(at("env/nvidia"));
+  const Texts dirs = search_cuda_headers(api_).dirs;
+  EXPECT_TRUE(is_before(dirs, at("env/nvidia/cu13/include"),
+                        at("env/nvidia/cu12/include")));
+  EXPECT_TRUE(is_before(dirs, at("env/nvidia/cu12/include"),
+                        at("env/nvidia/cublas/include")));
+  const Texts folders = library_folders();
+  EXPECT_TRUE(is_before(folders, at("env/nvidia/cu12/lib"),
+                        at("env/nvidia/cuda_nvrtc/lib")));
 }
 
 TEST_F(CudaHeaders, InEveryPlaceInTheirOrder) {
@@ -251,9 +265,6 @@ TEST(HeaderPackages, FitTheMajorVersion) {
            Case{"cuda_runtime.h", "pip install \"nvidia-cuda-runtime==13.*\"",
                 "pip install nvidia-cuda-runtime-cu12"},
            Case{"cuda/std/limits", "pip install \"nvidia-cuda-cccl==13.*\"",
-                "pip install nvidia-cuda-cccl-cu12"},
-           Case{"cub/block/block_reduce.cuh",
-                "pip install \"nvidia-cuda-cccl==13.*\"",
                 "pip install nvidia-cuda-cccl-cu12"},
            Case{"cub/block/block_reduce.cuh",
                 "pip install \"nvidia-cuda-cccl==13.*\"",

@@ -233,7 +233,7 @@ TEST_F(DiskCacheTest, FullDiskLeavesNothingBehindAndNothingFails) {
         large.image.binary)
       return 2;
     if (cache_.store(large)) return 3;
-    // What fits is kept.
+    // An entry that fits is kept.
     return cache_.store(entry_of("small")) ? 0 : 4;
   });
   EXPECT_EQ(wait_for(child), 0);

@@ -94,7 +94,7 @@ TEST_P(ElfResources, TruncatedImageIsAnError) {
   std::size_t accepted = 0;
   for (std::size_t bytes = 0; bytes < cubin_.size(); bytes += 97) {
     try {
-      // Only what lies behind the last section can be missing.
+      // Only bytes after the last section may be missing.
       const Resources needs =
           read_resources(std::string_view(cubin_).substr(0, bytes), "calls");
       EXPECT_EQ(needs.stack_bytes, whole.stack_bytes) << bytes;

@@ -12,7 +12,7 @@ namespace gpuos::jit {
 
 class MadeCubin {
  public:
-  /// Numbers as they lie in a file.
+  /// Returns numbers in their file representation.
   template <typename... T>
   static std::string bytes_of(T... numbers) {
     std::string bytes;
@@ -71,7 +71,7 @@ class MadeCubin {
     std::string content;
   };
   static constexpr std::uint32_t kPlain = 1;
-  static constexpr std::size_t kFirst = 3;  // behind those of every file
+  static constexpr std::size_t kFirst = 3;  // after those of every file
   static constexpr std::size_t kSymbolBytes = 24;
   static constexpr std::uint32_t kSymtabName = 1;
 

@@ -1,4 +1,4 @@
-// What a JitModule does on a GPU.
+// Tests of JitModule on a GPU.
 #include <gtest/gtest.h>
 
 #include <numeric>

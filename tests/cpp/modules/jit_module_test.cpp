@@ -1,4 +1,4 @@
-// What a JitModule does without a GPU.
+// Tests of JitModule without a GPU.
 #include "gpuos/jit_module.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Modules that are replaced, on a driver that is simulated: random steps beside
-// what they should do, and what the driver then has loaded.
+// Replacement of modules on a simulated driver: random steps compared with a
+// model, and the modules that the driver then has loaded.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -112,7 +112,7 @@ const std::array<Variant, 9>& variants() {
   return all;
 }
 
-/// What a JitModule should be.
+/// The expected state of a JitModule.
 class World {
  public:
   explicit World(sim::Simulator& simulator)
@@ -442,7 +442,7 @@ TEST_F(ReplacedModules, WhatIsNotGivenStays) {
   EXPECT_THROW(module.replace({.source = uses_both, .options = JitOptions{}}),
                CompileError);
   EXPECT_EQ(module.version(), 2u);
-  // What was refused leaves the options as they were.
+  // A refused replacement does not change the options.
   EXPECT_EQ(module.replace({.source = uses_both}), 3u);
   EXPECT_EQ(module.replace({.source = "__global__ void k(int* x) { *x = M; }",
                             .options = JitOptions{.defines = {{"M", "2"}}}}),

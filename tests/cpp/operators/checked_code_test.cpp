@@ -1,5 +1,5 @@
-// What the checks of an operator become on a GPU, which needs none to be read:
-// no calls in a loop, and no comparison that the loop makes already.
+// The code of a checked operator for a GPU, which can be read without one. It
+// has no calls in a loop, and no comparison that the loop makes already.
 #include <string>
 #include <string_view>
 
@@ -51,6 +51,34 @@ std::size_t count(std::string_view code, std::string_view instruction) {
   return found;
 }
 
+// Returns the text of a checked operator.
+std::string checked_text(const char* source) {
+  OperatorDefinition definition;
+  definition.name = "f";
+  definition.source = source;
+  return checked_source(definition).text;
+}
+
+TEST(CheckedSource, DeclaresAPointerWhereverAStatementBegins) {
+  constexpr const char* kAuto = "auto x = task.pointer<float>(0);";
+  for (const char* before :
+       {"", "{ ", "#define N 4\n", "switch (n) { case 1: ", "/* a */ ",
+        "f(\"} //\"); ", "R\"(a\n)\"[0]; ", "if (a) // b\n  "}) {
+    EXPECT_EQ(checked_text(
+                  concat(before, "float* x = task.pointer<float>(0);").c_str()),
+              concat(before, kAuto));
+  }
+  for (const char* other : {"return y * x = task.pointer<float>(0);",
+                            "float *x = task.pointer<float>(0), *y;",
+                            "// float* x = task.pointer<float>(0);",
+                            "float* x = my_task.pointer<float>(0);",
+                            "\"float* x = task.pointer<float>(0);\""})
+    EXPECT_EQ(checked_text(other), other);
+  EXPECT_EQ(checked_text("const A<B<C<int>>>*\nconst x = "
+                         "task.pointer<const A<B<C<int>>>>(0);"),
+            "auto \nx = task.pointer<const A<B<C<int>>>>(0);");
+}
+
 class CheckedCode : public testing::Test {
  protected:
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
@@ -67,7 +95,7 @@ TEST_F(CheckedCode, HasOneCallBehindTheLoop) {
 }
 
 TEST_F(CheckedCode, ComparesAnOutputOnceAndWhatTheLoopDoesNot) {
-  // Once more behind the loop, whether there is something to tell.
+  // One more test after the loop decides whether to report a failure.
   const std::size_t plain = count(code_of("out[i] = 7", false), "setp");
   EXPECT_LE(count(code_of("out[i] = 7", true), "setp"), plain + 2);
   // An input whose length the task does not say, and an index.

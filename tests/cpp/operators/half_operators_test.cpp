@@ -87,7 +87,7 @@ class HalfOperators : public Contract {
     Ints some(1 << 18);
     std::mt19937 random(11);
     for (std::int32_t& bits : some) bits = static_cast<std::int32_t>(random());
-    // Between and beside every two neighbours of any format.
+    // Values between any two neighbours of each format, and next to them.
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
       for (const std::uint32_t low :
            {0x0000u, 0x0fffu, 0x1000u, 0x1001u, 0x8000u})

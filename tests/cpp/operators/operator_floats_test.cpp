@@ -121,7 +121,7 @@ TEST_P(OperatorFloats, AnOperatorsSettingsEndWithItsTask) {
   }
 }
 
-// As a library that is linked with -ffast-math does.
+// A library that is linked with -ffast-math does this.
 TEST_P(OperatorFloats, AConstructorsSettingsEndWithIt) {
   if (!is_host()) GTEST_SKIP() << "a device has no constructors";
   EXPECT_EQ(std::fegetround(), FE_TONEAREST);

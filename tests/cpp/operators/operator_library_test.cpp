@@ -1,4 +1,4 @@
-// What of C's library an operator of a GPU may use.
+// The parts of C's library that a GPU operator may use.
 #include <gtest/gtest.h>
 
 #include "base/concat.h"
@@ -13,7 +13,7 @@ class OperatorLibrary : public testing::Test {
  protected:
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 
-  /// What the compiler says of an operator with this body.
+  /// Returns the compiler's message for an operator with this body.
   static std::string message_of(const std::string& body,
                                 const std::string& before = "") {
     try {

@@ -36,8 +36,8 @@ T result_of(const std::string& op, T a, T b) {
   }
 }
 
-/// Three buffers that members read and write at random, and what must come of
-/// it. Each has `count` elements behind `first` others.
+/// Three buffers that members read and write at random, and the expected
+/// values. Each has `count` elements after `first` others.
 template <typename T>
 class Model {
  public:

@@ -62,7 +62,7 @@ using Packs = device::Share<P, kWidth, 2>;
 template <typename P>
 using Apart = device::Share<P, 1, 4>;
 
-/// What another lane has written, too, is wrong.
+/// An element that another lane has also written is an error.
 template <typename M>
 void add_turn(const M& turn) {
   Vector<i64, M::N> x{}, out{}, before{};
@@ -74,8 +74,8 @@ void add_turn(const M& turn) {
   turn.template store<2>(out);
 }
 
-/// Each lane's strips of a unit, as if all had come to the barriers between
-/// them. So few lanes that small arrays have strips of all kinds.
+/// Runs each lane's strips of a unit, as if all had passed the barriers between
+/// them. Few lanes give small arrays strips of all kinds.
 template <typename P>
 void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   const u32 kinds[] = {1, 2, 3, 8, kLanes, 2 * kLanes};
@@ -100,12 +100,12 @@ void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   blockDim.x = 1;
 }
 
-/// Of the workers that share a task, if they are asked for.
+/// The counter of the workers that share a task, if they use it.
 u32 turns = 0;
 
 template <typename P>
 void walk(const Task& task, const WalkedTask& told) {
-  // As if all lanes had come to the barrier.
+  // All lanes have reached the barrier here.
   said_by_any = false;
   for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
     device::TaskLayout<P>{task};
@@ -155,7 +155,7 @@ void walk(const Task& task, const WalkedTask& told) {
   }
 }
 
-/// What the interpreter's lanes do, of four elements each.
+/// The interpreter's lanes, with four elements each.
 class Interpreted {
  public:
   Interpreted(const Task& task, const WalkedTask& told) : told_(told) {
@@ -220,7 +220,7 @@ class Interpreted {
   const WalkedTask& told_;
 };
 
-/// As set_turns() does in a worker.
+/// Sets the counter as set_turns() does in a worker.
 void set_turns(const Task& task, u32* counter) {
   char* const scratch = static_cast<char*>(const_cast<void*>(task.state));
   std::memcpy(scratch + gpuos_of_device::abi::kScratchBytes, &counter,

@@ -1,4 +1,4 @@
-// What is prepared for calls, and who waits for whom meanwhile.
+// Prepared calls, and which threads wait meanwhile.
 #include "program/prepared_calls.h"
 
 #include <array>
@@ -22,7 +22,7 @@ Program sum_of(int values) {
   return builder.build();
 }
 
-// Of so many operations, which are the digits of `number`.
+// Returns a program of `operations` operations, the digits of `number`.
 Program another(int number, int operations = 5) {
   constexpr std::array kOps{Op::Add, Op::Subtract, Op::Multiply, Op::Maximum};
   ProgramBuilder builder;
@@ -77,7 +77,7 @@ TEST_F(PreparedCallsTest, AreReadyOnceTheyWerePrepared) {
   EXPECT_TRUE(is_ready(program_, arrays));
 }
 
-// Whoever prepares one may wait for a driver; others must not.
+// A thread that prepares a call may wait for a driver; others must not.
 TEST_F(PreparedCallsTest, OthersAreReadyWhileOneIsMade) {
   const Arrays known(100);
   prepare(program_, known);
@@ -124,8 +124,8 @@ TEST_F(PreparedCallsTest, ProgramsThatAreGoneAreForgotten) {
   EXPECT_TRUE(is_ready(program_, arrays));
 }
 
-// The operator table has room for so many and no more, also beside programs
-// that stay and are interpreted.
+// The operator table has limited space, also with existing interpreted
+// programs.
 TEST_F(PreparedCallsTest, CodeOfProgramsThatAreGoneIsUnloaded) {
   constexpr int kMany = 1000;
   const auto compile = [this](const Program& program) {

@@ -1,4 +1,4 @@
-// What calls of one program share, and what each has for itself.
+// Shared and separate data of calls of one program.
 #include <thread>
 
 #include "contract.h"
@@ -258,7 +258,7 @@ TEST_P(ProgramCalls, AddressesAreCheckedEveryTime) {
               "got 0");
     wrong.data = reinterpret_cast<char*>(good.data) + 2;
     EXPECT_NE(message_of(program, inputs, wrong), "");
-    // What was refused is not remembered.
+    // A refused call is not remembered.
     EXPECT_NE(message_of(program, inputs, out.view(0, 65)), "");
     EXPECT_NE(message_of(program, {x.view(0, 64), x.view(0, 63)}, good), "");
   }
@@ -331,7 +331,7 @@ TEST_P(ProgramCalls, ARuntimeOutlivesItsPrograms) {
   const DeviceArray<float> x(runtime(), values);
   const DeviceArray<float> out(runtime(), 100);
   for (int round = 0; round < 20; ++round) {
-    // Of another structure each time, often at the address of the last one.
+    // Each structure differs, often at the address of the last one.
     ProgramBuilder builder;
     Value sum = builder.input(DType::Float32, 1);
     const Value y = builder.input(DType::Float32, 1);

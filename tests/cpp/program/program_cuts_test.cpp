@@ -64,7 +64,7 @@ std::uint32_t next_term(std::uint32_t term, std::uint32_t x) {
   return term * 3 + (x ^ term);
 }
 
-// Every term is needed at the end, and in the loop behind the reduction again.
+// Every term is needed at the end, and again in the loop after the reduction.
 TEST_P(ProgramCuts, PiecesComputeWhatTheWholeWould) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::UInt32, 2);

@@ -1,4 +1,4 @@
-// What is left of programs that are gone.
+// Data of programs that are gone.
 #include <algorithm>
 
 #include "contract.h"
@@ -26,7 +26,7 @@ TEST_P(ProgramForgetting, ProgramsThatAreGoneLeaveNothing) {
   const DeviceArray<float> x(runtime(), 4, 1.0f), y(runtime(), 4);
   const std::vector<TensorView> inputs{x.view()}, outputs{y.view()};
   const CountedMemory counted;
-  // What is forgotten goes in turns: the least of each is looked at.
+  // Memory is reused in rotation, so the minimum of each is compared.
   const auto least_of = [&](unsigned first, unsigned last) {
     std::size_t least = ~std::size_t{0};
     for (unsigned number = first; number < last; ++number) {
@@ -56,7 +56,7 @@ TEST_P(ProgramForgetting, AProgramThatStaysIsNotForgotten) {
     runtime().submit(kept, inputs, outputs);
     EXPECT_EQ(y.read()[0], added);  // x + x + x, then times 1
   }
-  // One of the same structure that was, and is made anew.
+  // A dropped program's structure is prepared again.
   runtime().submit(numbered_program(100), inputs, outputs);
   EXPECT_EQ(y.read()[0], 4.0f);
 }

@@ -17,7 +17,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 class ProgramFunctions : public Contract {
  protected:
-  /// What `function` gives for one row of numbers.
+  /// Returns the result of `function` for one row of numbers.
   template <typename In, typename Out, typename Function>
   std::vector<Out> run(DType dtype, const std::vector<In>& row,
                        Function function) {

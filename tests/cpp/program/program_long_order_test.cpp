@@ -32,8 +32,8 @@ TEST_P(ProgramLongOrder, IsThatOfTheColumnsAloneForRowsOfMillions) {
   }
 }
 
-// So many values at a time that the interpreter has no room for all lanes of a
-// row: the reduction is a pass of its own.
+// With this many live values, the interpreter has no space for all lanes of a
+// row. The reduction is a separate pass.
 TEST_P(ProgramLongOrder, IsTheSameForProgramsOfManyValues) {
   const Program program = sum_of_many_values();
   for (const std::uint32_t workers : {1, 3}) {

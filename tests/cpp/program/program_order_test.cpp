@@ -1,6 +1,5 @@
-// A reduction puts its columns together in one order, whoever does it and
-// whatever is beside it: on the host always, on a GPU where a runtime is
-// deterministic.
+// A reduction combines its columns in one order, in any tier and with any other
+// operations: on the host always, on a GPU in a deterministic runtime.
 #include "program_order_support.h"
 
 namespace gpuos {
@@ -48,8 +47,8 @@ std::vector<Op> few_reductions(DType dtype) {
   return {Op::Sum, Op::Prod};
 }
 
-// Every reduction beside others, beside operands that lie otherwise, and used
-// by what is around it: interpreted and compiled.
+// Every reduction together with others, with operands of other layouts, and
+// with its result in use: interpreted and compiled.
 TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
   for (const DType dtype : kReals) {
     ProgramBuilder builder;

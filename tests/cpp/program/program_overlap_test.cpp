@@ -1,4 +1,4 @@
-// Which outputs of a program share memory, beside a look at every byte.
+// Outputs of a program that share memory, compared with a test of every byte.
 #include "program/overlap.h"
 
 #include <gtest/gtest.h>

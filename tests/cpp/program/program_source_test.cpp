@@ -140,8 +140,8 @@ TEST(ProgramSourceText, OfAnyNumberOfArraysCompiles) {
     }
 }
 
-// Every function of two, added up: of two inputs, or of one beside a zero that
-// the compiler knows.
+// Returns the sum of every function of two inputs, or of one input and a zero
+// constant.
 Program every_pair(bool is_zero_known) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 1);

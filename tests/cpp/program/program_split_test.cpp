@@ -41,7 +41,7 @@ Split split(const Program& program, std::uint64_t rows, std::uint64_t columns,
   return split_of(pass, layout, workers);
 }
 
-// Else a deterministic device would have no room for all lanes of a row.
+// Otherwise a deterministic device would have no space for all lanes of a row.
 TEST(ProgramSplit, WhatNeedsMuchRoomIsNotReducedInTheSamePass) {
   for (const int values : {4, 60}) {
     ProgramBuilder builder;

@@ -1,5 +1,4 @@
-// Compiled programs of matrices that lie along columns beside others that lie
-// along rows.
+// Compiled programs with matrices along columns and others along rows.
 #include <chrono>
 #include <numeric>
 
@@ -83,7 +82,7 @@ TEST_P(ProgramTiles, AreRightForElementsOfEverySize) {
   check<double>(DType::Float64, 1500, 1471);
 }
 
-// A scalar, an input of one element, one row and one column beside them.
+// A scalar, an input of one element, one row and one column are added.
 TEST_P(ProgramTiles, TakeWhatIsSmaller) {
   constexpr std::int64_t kRows = 450, kColumns = 701;
   ProgramBuilder builder;

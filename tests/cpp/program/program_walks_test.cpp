@@ -1,5 +1,5 @@
-// Every way in which a small array can lie in memory, by each walk through it:
-// the interpreter's and compiled code's, of the host and of the device.
+// Every memory layout of a small array, with each loop over it: the
+// interpreter's and compiled code's, of the host and of the device.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -16,7 +16,7 @@ constexpr program::Workers kDevice{.count = 4, .lanes = 32};
 
 class ProgramWalks : public testing::TestWithParam<int> {
  protected:
-  /// Of four axes there are very many.
+  /// Four axes have very many cases, so only some are tested.
   static unsigned every() { return GetParam() < 4 ? 1 : 61; }
 
   template <typename F>
@@ -44,7 +44,7 @@ class ProgramWalks : public testing::TestWithParam<int> {
   }
 
  private:
-  /// What is neither a sum of two nor of rows the interpreter runs.
+  /// The interpreter runs all other programs than sums of two and sums of rows.
   template <typename F>
   static Calls::RunTask walk_of(std::size_t& walked, F walk) {
     return [&walked, walk](const program::Pass& pass, const Task& task,

@@ -44,7 +44,7 @@ TEST_F(TextMemoryTest, LaterCallsReadACopy) {
   const Text copy = texts_.copy_of(text);
   EXPECT_FALSE(is_shared(copy.address));
   EXPECT_EQ(copy.shared_bytes, 0u);
-  // Who reads the first one may do it for good.
+  // A reader of the first one may use it for ever.
   EXPECT_TRUE(has(text.address, words(20)));
   EXPECT_TRUE(has(copy.address, words(20)));
 }
@@ -83,7 +83,7 @@ TEST_F(TextMemoryTest, LongTextsAreCopiedAtOnce) {
 
 TEST_F(TextMemoryTest, AChunkGoesWithItsLastText) {
   std::vector<Text> texts;
-  // Of several chunks; those that are shared have none.
+  // Uses several chunks; shared texts have none.
   while (texts.size() < 3 || texts.back().chunk == nullptr ||
          texts.back().chunk == texts.front().chunk) {
     Text text = texts_.add(words(500));
@@ -99,7 +99,7 @@ TEST_F(TextMemoryTest, AChunkGoesWithItsLastText) {
 
 TEST_F(TextMemoryTest, ChunksWithoutTextsAreFreed) {
   for (int i = 0; i < 1000; ++i) texts_.add(words(500));
-  // But for the one that the next text goes to.
+  // The chunk of the next text is kept.
   EXPECT_GE(freed_, 30);
 }
 

@@ -1,4 +1,4 @@
-// What a chain is in memory, and when it is published.
+// The memory of a chain, and the time of its publication.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -157,7 +157,7 @@ TEST_F(ChainsTest, TheOldestMakesRoom) {
 TEST_F(ChainsTest, OnlyOldChainsAreClosedByAge) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kAge(20);
-  bool is_young = false;  // the second, also behind the call
+  bool is_young = false;  // the second, also after the call
   for (std::uint64_t first = 0; !is_young; first += 2) {
     ASSERT_LT(first, kCapacity) << "the machine stands still";
     add(open(), 1, {7});
@@ -208,7 +208,7 @@ TEST_F(ChainsTest, ABlockGrowsByTheNextOneIfThatIsFree) {
   EXPECT_FALSE(blocks.take_behind(first + 2 * abi::kChainRecords, owner));
   abi::Member* last = other;
   while (blocks.blocker() == nullptr) last = blocks.take(owner);
-  // What begins behind the last one is not the first one.
+  // The memory after the last one is not the first one.
   EXPECT_FALSE(blocks.take_behind(last + abi::kChainRecords, owner));
   EXPECT_FALSE(blocks.take_behind(first, owner));
   finish(owner.begin);
@@ -272,7 +272,7 @@ TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
   EXPECT_FALSE(ChainFootprints::add(rows.footprint_of(batch, 5), reads));
   ASSERT_NE(find({writes, reads}), nullptr);
   EXPECT_EQ(find({writes, reads})->position, 5u);
-  // What is written may be read, but not the other way round.
+  // Written memory may be read, but not the other way round.
   EXPECT_NE(find({writes, {300, 400, false}}), nullptr);
   EXPECT_EQ(find({{100, 200, true}}), nullptr);
   EXPECT_EQ(find({{300, 399, true}}), nullptr);

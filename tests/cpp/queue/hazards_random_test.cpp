@@ -89,7 +89,7 @@ TEST_P(RandomHazards, EveryConflictingPairIsOrdered) {
                                                            : random_task();
     auto found = table_.find(task.accesses);
     while (found.overflow) {
-      // What the runtime does: wait, then look again.
+      // The runtime also waits and then looks again.
       finish_some();
       prune();
       found = table_.find(task.accesses);

@@ -301,7 +301,7 @@ TEST_F(HazardTableTest, ManyRandomRangesLeaveNoTrace) {
   }
 }
 
-// Of a flush, where a task may go on behind the one that it meets.
+// Hazards of a flush, where a task may continue after the one that it meets.
 class HazardsOfAFlush : public HazardTableTest {
  protected:
   void add_at(std::uint64_t position, const Access& access) {
@@ -324,7 +324,7 @@ TEST_F(HazardsOfAFlush, ReadsOfOneArrayAreOneEntryThatLiesNowhere) {
   EXPECT_EQ(position_of(writes(0, 100)), 5u);
   add_at(7, reads(0, 100));
   EXPECT_EQ(position_of(writes(0, 100)), HazardTable::kNoPosition);
-  // Behind a write they are new ones.
+  // After a write they are new ones.
   add_at(8, writes(0, 100));
   EXPECT_EQ(position_of(reads(0, 100)), 8u);
   add_at(8, reads(0, 100));

@@ -133,7 +133,7 @@ TEST_F(RingTest, KnowsWhetherATracedTaskHasBegun) {
 TEST_F(RingTest, GoesOnWhenTheLapTagWraps) {
   const std::uint64_t first = (kLaps - 3) * kCapacity;
   Ring ring = make(first);
-  // What the lap before left there.
+  // The values that the previous lap left there.
   for (auto& word : done_) word = ring.tag_of(first) - 1;
   std::uint64_t position = first;
   for (std::uint32_t i = 0; i < 6 * kCapacity; i += 2, position += 2) {

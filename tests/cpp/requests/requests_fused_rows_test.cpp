@@ -22,7 +22,7 @@ class FusedRows : public RequestContract {
     list_.add(recipe, column(out), {full(of)},
               {.is_fresh = true, .axes = 2, .keepdims = true});
   }
-  // What reduce() gave, once for each element.
+  // Returns the result of reduce(), broadcast to each element.
   static RequestOperand spread(const DeviceArray<float>& array) {
     return matrix(array, kRows, kColumns, 1, 0);
   }

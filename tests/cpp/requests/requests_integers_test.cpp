@@ -1,4 +1,4 @@
-// What recipes compute of integers and bools.
+// Recipes of integers and bools.
 #include <algorithm>
 #include <limits>
 #include <vector>

@@ -1,4 +1,4 @@
-// What a task of requests can carry, and requests at the edges.
+// Limits of a task of requests, and corner cases.
 #include <chrono>
 #include <cmath>
 
@@ -88,7 +88,7 @@ TEST_P(RequestContract, CompiledProgramsReadOldValuesToo) {
   for (float old = 3; !is_compiled; old = 10) {
     ASSERT_LT(std::chrono::steady_clock::now(), end) << "never compiled";
     is_compiled = runtime().stats().programs_compiled != 0;
-    // The new x needs no old one; the old one is asked for behind it.
+    // The new x does not need the old one, which is read after it.
     list_.add(Recipe::Add, whole(a), {whole(x), 1.0}, kFresh);
     list_.add(Recipe::Multiply, whole(x), {whole(y), 2.0});
     list_.add(Recipe::Multiply, whole(b), {whole(a), 10.0}, kFresh);

@@ -1,4 +1,4 @@
-// What each elementwise recipe computes, beside a reference in double.
+// Each elementwise recipe, compared with a reference in double.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,7 @@ using Args = std::array<double, 4>;
 struct Case {
   Recipe recipe;
   int arrays;
-  std::vector<double> numbers;  // behind the arrays
+  std::vector<double> numbers;  // after the arrays
   double (*reference)(const Args&);
   bool is_test = false;  // gives a bool
 };

@@ -15,8 +15,8 @@ class RefusedRequest : public RequestContract {
     std::function<RequestOperand(RefusedRequest&)> in;
   };
 
-  // Of the array of which both are parts: an array is its own owner, if parts
-  // do not have another.
+  // Returns a part of the array. An array is its own owner, if parts do not
+  // have another.
   static RequestOperand place(const DeviceArray<float>& array,
                               std::size_t first, const void* owner) {
     RequestOperand operand = part(array, first, kSize - 2);
@@ -53,8 +53,8 @@ class RefusedRequest : public RequestContract {
 
 GPUOS_INSTANTIATE_CONTRACT(RefusedRequest);
 
-// Wherever it comes, alone or with one that reads it, before, between or behind
-// a chain and a write.
+// The refused request is alone or with a reader, before, between or after a
+// chain and a write.
 TEST_P(RefusedRequest, TakesAlongWhatReadsItAlone) {
   constexpr std::size_t kPlaces = 4;
   for (const Kind& kind : kinds())

@@ -1,4 +1,4 @@
-// What row recipes compute, beside a reference in double.
+// Row recipes, compared with a reference in double.
 #include <cmath>
 #include <functional>
 #include <numeric>

@@ -94,7 +94,8 @@ class DeadRuntime : public Contract {
       expect(runtime.stats().is_dead, "is_dead becomes true");
       expect_dead("the first submission",
                   [&] { runtime.submit("fill", {}, mine.view(), {1}); });
-      // Its kernels run beside the endless one only if the device has room.
+      // Its kernels run concurrently with the endless one only if the device
+      // has space.
       if (is_host()) {
         const Ticket ticket = other.submit("fill", {}, its.view(), {1});
         expect(other.wait(ticket, kDeadline), "another runtime");

@@ -8,7 +8,8 @@
 namespace gpuos {
 namespace {
 
-// Whatever lives when main() ends: the process ends, soon and with its code.
+// For any objects that exist when main() ends, the process ends soon with its
+// code.
 class ProcessExit : public Contract {
  protected:
   static constexpr int kCode = 42;

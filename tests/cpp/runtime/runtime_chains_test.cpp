@@ -210,7 +210,7 @@ TEST_P(RuntimeChains, MembersMayHaveManyArguments) {
   EXPECT_EQ(x.read(), Ints(8, 300 * (5 + 10 + 1)));
 }
 
-// On the device they are behind soon, and chains grow by whole blocks.
+// On the device they are soon late, and chains grow by whole blocks.
 TEST_P(RuntimeChains, AreLongWhereTheHostIsFaster) {
   RuntimeOptions bursts = options();
   if (!is_host()) bursts.residency = Residency::Burst;
@@ -225,7 +225,7 @@ TEST_P(RuntimeChains, AreLongWhereTheHostIsFaster) {
   const TensorView add = one.view();
   std::int32_t expected = 0;
   for (int i = 0; i < kLinks; ++i) {
-    // Of one record and of two, so that blocks end with gaps.
+    // Members have one record and two, so blocks end with gaps.
     if (i % 5 < 3) {
       add_one(x, one);
       expected += 1;

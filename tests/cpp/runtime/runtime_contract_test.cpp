@@ -189,7 +189,7 @@ TEST_P(RuntimeContract, OthersGoOnWhileASubmissionWaitsForRoom) {
   many.out = {nullptr, address(cells), 4};
   many.inputs = {{nullptr, address(cells), 4}, {nullptr, address(one), 0}};
   int rounds = 0;
-  // Behind the other's submission each look would see the slow task's end.
+  // After the other's submission each look would see the slow task's end.
   for (bool is_done = true; is_done; ++rounds) {
     ASSERT_LT(rounds, 20) << "every look came behind the slow task";
     const std::uint64_t before = runtime().stats().tasks_submitted;

@@ -20,7 +20,7 @@ class RuntimeVersions : public Contract {
   static OperatorDefinition plus(int k) {
     return {.expression = "o = x + " + std::to_string(k)};
   }
-  /// The same as a whole operator. There are few of them, since each is
+  /// Defines the same as a whole operator. There are few, because each is
   /// compiled once for all tests.
   static OperatorDefinition whole(const std::string& name, int k) {
     return whole_operator(name, "x[0] + " + std::to_string(k), 1);
@@ -43,7 +43,7 @@ class RuntimeVersions : public Contract {
   std::optional<DeviceArray<float>> x_, out_;
 };
 
-// What ran in each version, by its number, and what the one before it was.
+// The body of each version by its number, and the previous version.
 struct Model {
   struct Version {
     std::uint64_t number;
@@ -63,7 +63,7 @@ struct Model {
   }
 };
 
-// What a version may have beside the parameters that all of them have.
+// A version may have additional parameters.
 TEST_P(RuntimeVersions, FewerScalarsThanAVersionTakesAreCompleted) {
   const Parameter k{.name = "k"};
   const auto with = [&](const char* text, double b) {
@@ -257,8 +257,8 @@ TEST_P(RuntimeVersions, OldOnesGiveTheirSlotsBack) {
   EXPECT_EQ(kept, 256u);
 }
 
-// Of two operators that only change together, one was never seen newer than the
-// other that was looked at later.
+// Two operators change only together. A reader never sees the first one newer
+// than the second one, which it reads later.
 TEST_P(RuntimeVersions, TransactionsUnderLoadAreNotTorn) {
   constexpr std::size_t kReaders = 3, kTasks = 4'000, kSize = 64;
   const int changes = is_host() ? 10'000 : 3'000;

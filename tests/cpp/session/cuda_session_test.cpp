@@ -1,4 +1,4 @@
-// What a Session does on a GPU.
+// Tests of Session on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -52,7 +52,7 @@ class FollowedKernels : public testing::Test {
     const auto all = simulator_->kernels();
     return all.size() == 1 ? std::to_string(all[0].module) : "not one";
   }
-  /// The same of a handle that is got now.
+  /// Returns the same for a new handle.
   std::string newest(const char* name) {
     try {
       return launched(session_->kernel(name));
@@ -180,7 +180,7 @@ TEST_F(FollowedKernels, WhatAGraphUsesStaysLoaded) {
   cu::driver().cuStreamEndCapture(stream, &graph);
   end_session();
   EXPECT_EQ(simulator().modules().captured, captured + 1);
-  // That of k: g's and v's are there.
+  // The image of k was unloaded: those of g and v remain.
   EXPECT_EQ(simulator().modules().unloads, unloaded + 1);
   EXPECT_EQ(simulator().faults(), std::vector<std::string>{});
 }

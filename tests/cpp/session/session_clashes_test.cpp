@@ -9,7 +9,7 @@
 namespace gpuos::session {
 namespace {
 
-// What the name `a` may be, and a statement that uses it.
+// A kind of entity that the name `a` may have, and a statement that uses it.
 struct Kind {
   std::string_view word;
   std::string_view text;
@@ -54,7 +54,7 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-// What the compiler says of one file, which knows nothing of sessions.
+// Returns whether the compiler accepts one file, without sessions.
 bool is_one_file(std::string_view first, std::string_view second) {
   const std::string source = concat(kFirst, "\n", first, "\n", second);
   const jit::Unit unit{.source = source, .file_name = "file.cu"};
@@ -76,8 +76,8 @@ class ClashTest : public WorkspaceTest,
   }
 };
 
-// Of each pair of kinds: the cell is refused with the clash, as one file would
-// be, or whoever uses the name compiles. In both cases the session goes on.
+// For each pair of kinds, the cell is refused with the clash, as one file would
+// be, or the name's user compiles. In both cases the session continues.
 TEST_P(ClashTest, ANameIsOneThing) {
   const Kind& first = kinds()[GetParam()];
   run(kFirst);

@@ -164,7 +164,7 @@ TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
   EXPECT_EQ(kind("int a = 1; T x(a);"), ItemKind::HostVariable);
 }
 
-// All pairs of what may stand in parentheses, behind all that may stand before.
+// All pairs of contents of parentheses and of preceding tokens.
 TEST(SessionItems, ParametersMakeAFunctionAndArgumentsAVariable) {
   const std::vector<std::string> parameters{"A",
                                             "A a",

@@ -1,4 +1,4 @@
-// What a Session does without a GPU, and what it says when one is needed.
+// Tests of Session without a GPU, and its errors when one is needed.
 #include "gpuos/session.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What host code in cells asks of a device, on one that is simulated: its
-// memory is memory, and its kernels are only noted.
+// Device calls of host code in cells, on a simulated device. Its memory is
+// memory, and its kernels are only recorded.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -59,7 +59,7 @@ class SimulatedSession : public testing::Test {
   Session& session() { return *session_; }
   sim::Simulator& simulator() { return *simulator_; }
   void end_session() { session_.reset(); }
-  /// What `text` launches, each as "k 1 32 (...)".
+  /// Returns the launches of `text`, each as "k 1 32 (...)".
   std::vector<sim::KernelLaunch> launched(const std::string& text) {
     simulator_->reset_counts();
     const CellResult result = session_->run(text);

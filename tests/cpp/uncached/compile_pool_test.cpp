@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr int kCode = 7;
 
-// What is compiled here must not have been kept by an earlier run.
+// An earlier run must not have cached the code that is compiled here.
 [[maybe_unused]] const int is_cache_off = setenv("GPUOS_CACHE_DIR", "off", 1);
 
 class CompilePoolTest : public testing::TestWithParam<int> {

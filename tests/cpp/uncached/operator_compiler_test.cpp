@@ -21,7 +21,7 @@
 namespace gpuos::jit {
 namespace {
 
-// What is compiled here must not have been kept by an earlier run.
+// An earlier run must not have cached the code that is compiled here.
 [[maybe_unused]] const int is_cache_off = setenv("GPUOS_CACHE_DIR", "off", 1);
 
 CompileRequest request_for(const std::string& name, const std::string& body) {
@@ -245,7 +245,7 @@ TEST_F(OperatorCompiler, NamedBarriersAreRefused) {
   EXPECT_TRUE(message.starts_with("wait: uses 6 barriers")) << message;
 }
 
-// Both lie in constant banks of the kernel that runs, unless ptxas is told
+// Both use constant banks of the running kernel, unless ptxas is told
 // otherwise: jump tables everywhere, double constants before sm_90.
 TEST_F(OperatorCompiler, SwitchesAndDoubleConstantsNeedNoConstantBank) {
   for (const int compute_capability : {80, 90, 120}) {

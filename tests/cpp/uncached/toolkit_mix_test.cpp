@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a mix is made of: the files of one release.
+// The parts of a mix: the files of one release.
 struct Release {
   int major = 0;
   int minor = 0;
@@ -37,8 +37,8 @@ struct Release {
   std::string nvjitlink;
 };
 
-/// What is found here, and what GPUOS_TEST_TOOLKITS names, "FOLDER:FOLDER":
-/// each has all three files.
+/// Returns the installed release, and those in GPUOS_TEST_TOOLKITS,
+/// "FOLDER:FOLDER": each has all three files.
 std::vector<Release> releases() {
   std::vector<Release> found;
   const jit::Nvrtc& api = jit::nvrtc();
@@ -72,7 +72,7 @@ class ToolkitMix : public testing::Test {
  protected:
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 
-  /// What TriesToCompile says where nothing but these files is found.
+  /// Returns the output of TriesToCompile with only these files.
   std::string said_with(const std::vector<std::string>& files) {
     const fs::path root = fs::path(folder_.path()) / std::to_string(++number_);
     fs::create_directories(root / "lib");

@@ -31,7 +31,7 @@
 namespace gpuos {
 namespace {
 
-// What is compiled here must not have been kept by an earlier run.
+// An earlier run must not have cached the code that is compiled here.
 [[maybe_unused]] const int kCacheOff = setenv("GPUOS_CACHE_DIR", "off", 1);
 
 constexpr jit::Budget kBudget{.registers = jit::kWorkerRegisters,
@@ -117,7 +117,7 @@ bool is_since(const std::string& cell, const jit::Nvrtc& api) {
   return std::stoi(cell.substr(dot + 1)) <= api.minor;
 }
 
-/// What the image of a build with nvcc is to a device: PTX is of the oldest.
+/// Returns the use of an nvcc build's image on a device: PTX is of the oldest.
 std::string embedded_for(int device) {
   int oldest = 0;
   for (const std::string& name :
@@ -244,7 +244,7 @@ TEST_F(Toolkit, CompilesWholeOperators) {
   }
 }
 
-// What define(tiered=True) begins with, or what it does without.
+// The first code of define(tiered=True), with and without draft support.
 TEST_F(Toolkit, CompilesDrafts) {
   for (const int arch : archs()) {
     jit::CompileRequest request =

@@ -77,7 +77,7 @@ TEST(DType, SizesAreThoseOfTheCppTypes) {
 #undef GPUOS_EXPECT
 }
 
-// As name_of() has them: "float16" is 2 bytes of 8 bits.
+// The names are those of name_of(): "float16" has 2 bytes of 8 bits.
 TEST(DType, NamesSayHowManyBits) {
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);

@@ -1,5 +1,5 @@
-// What compilers print: logs, PTX and the names in them. The first byte says
-// how the rest is read.
+// Output of compilers: logs, PTX and the names in them. The first byte selects
+// the parser of the others.
 #include "gpuos/error.h"
 #include "jit/compile_log.h"
 #include "jit/symbols.h"

@@ -1,5 +1,5 @@
-// What functions of a CUBIN need, from files that a compiler, a cache or a user
-// has written.
+// Resources of a CUBIN's functions, from files of a compiler, a cache or a
+// user.
 #include "jit/elf_resources.h"
 
 #include "gpuos/error.h"

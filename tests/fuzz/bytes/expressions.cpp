@@ -1,5 +1,5 @@
-// Expressions, from their text to what the host's interpreter makes of some
-// small arrays. What follows a zero byte says which arrays these are.
+// Expressions, from their text to the host interpreter's results for some small
+// arrays. The bytes after a zero byte choose these arrays.
 #include "expression/expression.h"
 
 #include <array>

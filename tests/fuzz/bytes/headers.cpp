@@ -1,9 +1,8 @@
-// What a source includes, with a list of headers. Between zero bytes: the
-// source, then the name and the text of each header.
+// The includes of a source, with a list of headers. The input has the source,
+// then the name and the text of each header, separated by zero bytes.
 #include "gpuos/error.h"
 #include "jit/header_packages.h"
 #include "jit/include_closure.h"
-#include "jit/logical_lines.h"
 #include "jit/source_inputs.h"
 #include "target.h"
 
@@ -15,9 +14,8 @@ using fuzz::expect;
 void check_names(const std::string& source) {
   const auto names = includes_of(source);
   if (!names) return;
-  expect(logical_lines(source).has_value(), "what is read has an end");
   for (const std::string& name : *names) {
-    // What a condition asks for may be less than a name: #if "("/**/""
+    // A condition may test less than a name: #if "("/**/""
     const bool is_plain =
         source.find('\\') == source.npos && name.find(' ') == name.npos;
     expect(!is_plain || source.find(name) != source.npos,

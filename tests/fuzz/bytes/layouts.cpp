@@ -1,5 +1,5 @@
-// Arrays that lie in memory as shapes and strides of others say: what is told
-// of them, and a sum that walks along them, beside plain arithmetic of indices.
+// Arrays with foreign shapes and strides: their reported properties, and a sum
+// over them, compared with plain index arithmetic.
 #include <array>
 #include <map>
 #include <set>
@@ -61,7 +61,7 @@ bool find_reach(const TensorView& view, Reach& reach) {
     if (size < 0 || size > kMost || length > kMost || length < -kMost)
       return false;
     (length < 0 ? reach.low : reach.high) += length;
-    // What has a 0 somewhere has no elements, but its other sizes count.
+    // A shape with a 0 has no elements, but its other sizes count.
     next *= std::max(size, Wide{1});
     reach.count *= size;
     if (next > kMost) return false;
@@ -217,7 +217,7 @@ void check(Bytes& bytes) {
     Reach reach;
     if (!find_reach(*view, reach)) return;
     check_told(*view, reach);
-    // Only what lies in the memory can be walked through.
+    // Only elements inside the memory can be visited.
     const Wide first = static_cast<std::int64_t*>(view->data) - memory.data();
     if (reach.count > kElements || first + reach.low < 0 ||
         first + reach.high >= kElements)

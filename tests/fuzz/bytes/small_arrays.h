@@ -52,7 +52,7 @@ inline DType draw_dtype(Bytes& bytes) {
   return static_cast<DType>(bytes.below(static_cast<int>(kDTypeCount)));
 }
 
-/// Of up to three axes, each of 1 or of a size that all arrays have there.
+/// Draws an array of up to three axes, each of size 1 or of a common size.
 inline SmallArray draw_array(Bytes& bytes) {
   const DType dtype = draw_dtype(bytes);
   const std::uint8_t form = bytes.number();

@@ -1,5 +1,5 @@
-// What the targets share. A target takes any bytes, and ends in nothing but the
-// errors that the reader documents: whatever else happens is a finding.
+// Helpers of the targets. A target takes any bytes, and may end only with the
+// errors that the parser documents. Any other end is a finding.
 #pragma once
 
 #include <algorithm>

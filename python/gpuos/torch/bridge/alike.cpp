@@ -12,7 +12,7 @@
 namespace gpuos::bridge {
 namespace {
 
-/// A simple tensor's: all that it is but for its shape and its memory.
+/// The properties of a simple tensor, except its shape and its memory.
 struct Kind {
   std::uint64_t fields = 0;  // see Fields
   // Kernels alone; at first some that no tensor has.
@@ -22,9 +22,8 @@ struct Kind {
   std::uint8_t item_bytes = 0;
 };
 
-/// That of the tensor which is_simple() looked at last, if it is one. Whoever
-/// needs it later has a copy: what a site or a result asks for may run other
-/// operators.
+/// The kind of the last tensor that is_simple() accepted. Later users copy it,
+/// because a query of a site or a result may run other operators.
 constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 [[gnu::always_inline]] inline bool is_of_kind(const Tensor& tensor) {
@@ -63,8 +62,7 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
          !is_shared(tensor) && is_at_place(tensor);
 }
 
-/// The same of a tensor of another kind: flags that make no difference may be
-/// others.
+/// Compares with a tensor of another kind. Irrelevant flags may differ.
 [[gnu::noinline]] bool is_nearly_of_kind(const Tensor& simple,
                                          const Tensor& tensor) {
   return kernel_keys_of(tensor) == kind.keys &&
@@ -73,8 +71,8 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
          !Fields::has_own_sizes(tensor) && is_usual_tensor(tensor);
 }
 
-/// Whether `tensor` is what the simple one is, but for its values. That is the
-/// one that is_simple() was asked of last.
+/// Returns whether `tensor` equals the simple one in all but its values. The
+/// simple one is the last argument of is_simple().
 [[gnu::always_inline]] inline bool is_like(const Tensor& simple,
                                            const Tensor& tensor) {
   if (C10_UNLIKELY(!is_of_kind(tensor)) && !is_nearly_of_kind(simple, tensor))
@@ -90,8 +88,8 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   return true;
 }
 
-/// Whether its strides are those of C order also where the size is 1: beside a
-/// number PyTorch tells others from them.
+/// Returns whether its strides are those of C order even where the size is 1.
+/// In an operation with a number, PyTorch distinguishes these.
 [[gnu::always_inline]] inline bool has_usual_strides(const Tensor& contiguous) {
   const auto& layout = Fields::layout_of(contiguous);
   std::int64_t step = 1;
@@ -190,7 +188,7 @@ void put_result(Request& request, const Tensor& out, bool is_fresh,
   });
 }
 
-/// The same of a tensor and a number, which is operand `number_at`.
+/// Overload for a tensor and a number, which is operand `number_at`.
 void add_alike(const Elementwise& what, const Kind& of, const Tensor& tensor,
                double number, std::size_t number_at, const Tensor& out,
                bool is_fresh, const Site& site) {
@@ -249,8 +247,9 @@ std::optional<at::ScalarType> type_of_pair(const Operand& a, const Operand& b) {
   if (q - p + bytes - 1 >= 2 * bytes - 1) return true;
   return p == q && a.strides() == b.strides();  // PyTorch compares them too
 }
-/// The same. By addresses unless `a` has a block of its own: else two storages
-/// may be of one memory, as those of two views of an array of NumPy are.
+/// Returns the same as is_same_or_beside(). It compares addresses unless `a`
+/// has a separate block. Otherwise two storages may share memory, as those of
+/// two views of a NumPy array do.
 bool is_same_or_disjoint(const Tensor& a, bool has_own_block, const Tensor& b,
                          const Kind& of) {
   return C10_LIKELY(has_own_block && storage_of(a) != storage_of(b)) ||

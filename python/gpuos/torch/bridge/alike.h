@@ -19,8 +19,8 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
                      const Tensor& other, const Tensor& out,
                      PyObject* const* objects = nullptr);
-/// where() of tensors that are alike but for the condition, and of numbers.
-/// Undefined: try plan().
+/// Defers where() of tensors that are alike except the condition, and of
+/// numbers. Undefined: use plan().
 Tensor defer_alike_where(const Tensor& condition, const Operand& a,
                          const Operand& b);
 /// In place; false: try plan().

@@ -25,8 +25,9 @@ constexpr int kLonger = 3;  // than the one before
 constexpr std::int64_t kMostLateNs = 20'000'000;
 constexpr std::uint32_t kFirstFlushes = 4;
 
-// Calls of the front that end it: another part of the program, perhaps, if
-// there is little between them. More each time that this was in vain.
+// Calls of the front that end the back-off. Many calls in quick succession may
+// be another part of the program. The number grows each time that this did not
+// pay.
 constexpr std::uint32_t kCalls = 1024;
 constexpr std::uint32_t kMostCalls = 64 * kCalls;
 constexpr std::uint32_t kMoreCalls = 4;    // times
@@ -86,7 +87,8 @@ void wake(BackoffState& state) {
   begin_window(state);
 }
 
-/// What the window's operators saved, less what those cost that were left.
+/// Returns the savings of the window's operators, less the cost of those that
+/// passed through.
 std::int64_t gain_of(const BackoffState& state) {
   return pending.counters().saved - state.saved_at_begin - state.late_ns -
          kPassedNs * state.left;

@@ -40,8 +40,8 @@ class FlushWatch {
 
 /// Calls of the front until the next look, in a thread that is not usual.
 extern constinit thread_local std::uint32_t calls_to_look GPUOS_NEAR_TLS;
-/// So many methods of the front were called in a thread that may back off.
-/// Whether that is over; the mode is then back in the thread.
+/// Counts methods of the front in a thread that may back off. Returns whether
+/// the back-off is over. The mode is then back in the thread.
 bool try_to_wake();
 
 }  // namespace gpuos::bridge

@@ -17,15 +17,15 @@
 
 namespace gpuos::bridge {
 
-/// A thread's blocks of one size in which nothing lies, the newest on top.
-/// Whoever frees a block keeps it.
+/// A thread's unused blocks of one size, the newest on top. The thread that
+/// frees a block keeps it.
 class FreeBlocks {
  public:
   /// `bytes`: of a block that will be written. Null: there is none.
   void* take(std::size_t bytes) noexcept {
     if (C10_UNLIKELY(count_ == 0)) return nullptr;
     void* block = blocks_[--count_];
-    // What comes next was freed long ago if many results were kept.
+    // With many kept results, the next block was freed long ago.
     if (C10_LIKELY(count_ > 1)) prefetch_to_write(blocks_[count_ - 2], bytes);
     return block;
   }
@@ -74,8 +74,8 @@ struct ResultStorage final : c10::StorageImpl {
   }
 };
 
-/// Behind it in its block lies the version counter of the tensor that was there
-/// before, for the next one; PyTorch allocates one for each tensor.
+/// The block stores, after the tensor, the version counter of its previous
+/// tensor for the next one. PyTorch allocates one for each tensor.
 struct ResultTensor final : c10::TensorImpl {
   /// `keys`: those that PyTorch gives such a tensor.
   ResultTensor(c10::Storage&& storage, DispatchKeySet keys,
@@ -97,7 +97,7 @@ struct ResultTensor final : c10::TensorImpl {
       version_counter_ = c10::VariableVersion(0);
     }
   }
-  /// The counter lies in a line of its own, which nobody has read for long.
+  /// The counter is in a separate cache line, which was not read for long.
   ~ResultTensor() override { counter_of(this) = std::move(version_counter_); }
 
   /// As set_sizes_contiguous(), which looks whether the order is also another

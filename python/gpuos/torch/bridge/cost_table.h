@@ -7,8 +7,9 @@
 
 namespace gpuos::bridge {
 
-/// For one element, here less PyTorch, one thread each; negative: here it is
-/// quicker. Units: picoseconds. What is not in the table takes as long.
+/// The extra time per element compared with PyTorch, with one thread each. It
+/// is negative if gpuos is faster. Units: picoseconds. A missing entry means
+/// equal times.
 struct Loss {
   Recipe recipe;
   std::int32_t single;  // float32, and integers

@@ -30,14 +30,15 @@ struct Prices {
 /// The cost of passing an operator through to PyTorch.
 inline constexpr std::int64_t kPassedNs = 400;
 
-// Processors: two cores of an AMD EPYC. Eager a + b took 1,250, deferred and
-// run 350; what comes through the dispatcher 300 less than in eager, in the
-// middle of other work; lerp_ and addcmul_, on a stack, 1,550 beside 1,260, and
-// with a flush for each two of them 2,300. Below autograd as long as eager.
-// a.add_(b) took 1,340 and 920: nothing is to be allocated. A flush of one
-// addition took 800, and 200 for the addition. GPU: an H200, where eager took
-// 6,100. A burst takes 8,000 to group and launch, and whoever reads a result
-// waits for all that eager would have begun long ago (docs/lab/torch_even.md).
+// Processors: two cores of an AMD EPYC. Eager a + b took 1,250, deferring and
+// running it 350. Calls through the dispatcher took 300 less than in eager, in
+// the middle of other work. lerp_ and addcmul_, boxed, took 1,550 compared with
+// 1,260, and 2,300 with a flush for each two of them. Below autograd the time
+// equals eager. a.add_(b) took 1,340 and 920, because it allocates nothing. A
+// flush of one addition took 800, and 200 for the addition. GPU: an H200, where
+// eager took 6,100. A burst takes 8,000 to group and launch. A reader of the
+// result waits for all work that eager would have begun long ago
+// (docs/lab/torch_even.md).
 inline constexpr Prices kCpuPrices{{900, 300, -600, 0}, 500, 900};
 inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 0, 30'000};
 
@@ -78,7 +79,7 @@ struct Priced {
   std::int64_t runs = 0;   // of any other walk; 0: one alone
 };
 
-/// How much longer it takes here than in PyTorch, but for the call. Units:
+/// Returns the extra time compared with PyTorch, without the call. Units:
 /// nanoseconds.
 std::int64_t loss_of(const Priced& call);
 /// Whether that is more than deferring it saves.
@@ -94,8 +95,8 @@ constexpr std::int64_t cheap_elems(Recipe recipe) {
 void weigh_costs(bool weighs);
 bool weighs_costs() noexcept;
 
-/// Set when an operation is refused for its size or its cost, until somebody
-/// asks: PyTorch does it at once then, no other place of ours needs to look.
+/// Set when an operation is refused for its size or its cost, until it is read.
+/// PyTorch then runs the operation at once, and other entry points skip it.
 extern constinit thread_local bool is_left_to_pytorch GPUOS_NEAR_TLS;
 
 }  // namespace gpuos::bridge

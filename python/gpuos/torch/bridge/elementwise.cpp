@@ -192,7 +192,8 @@ at::ScalarType computed_type(Recipe recipe, at::ScalarType common,
                                                         : opmath_of(common);
 }
 
-/// A result has no fewer elements than an operand, but for none at all.
+/// Returns whether an operand has too many elements. A result has at least as
+/// many elements as each operand, unless it is empty.
 bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
   bool is_large = false;
   for (const Operand& operand : operands) {

@@ -43,7 +43,7 @@ std::optional<Planned> plan(const Elementwise& what,
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
 
-// The same of the usual calls, whose operands need not be put in a row first.
+// Overloads for common calls, whose operands need no array.
 
 Tensor defer(const Elementwise& what, const Tensor& tensor);
 Tensor defer(const Elementwise& what, const Tensor& tensor,

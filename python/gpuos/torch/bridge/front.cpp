@@ -288,7 +288,7 @@ void replace(Replaced& method, const Ours& with, PyObject* found) {
 
 void put_back(Replaced& method, const Ours& with) {
   if (method.object == nullptr) return;
-  // Somebody may have put something over it.
+  // Other code may have replaced it.
   if (with.entry != nullptr) {
     vectorcallfunc* entry = entry_of(method.object);
     if (*entry == with.entry) *entry = method.entry;

@@ -6,10 +6,10 @@
 
 namespace gpuos::bridge {
 
-/// Has Python call them for PyTorch's methods, and functions of
-/// front_functions.h; the objects stay PyTorch's, which is called for
-/// everything unusual. What a program has put over a method is called first, as
-/// ever. Throws: python_error.
+/// Makes Python call these functions for PyTorch's methods, and for functions
+/// of front_functions.h. The objects remain PyTorch's, which handles every
+/// unusual call. A program's own replacement of a method is still called first.
+/// Throws: python_error.
 void install_front(PyObject* parameter_type);
 /// Has it call PyTorch again, also by what was kept meanwhile.
 void remove_front();

@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53
 
-/// Calls that nobody takes before the front looks at the clock, and may retire.
-/// To come and go with each scheduler would cost more: every change of a type
-/// has Python look up its methods anew, and memory is given back.
+/// Untaken calls before the front reads the clock, and may retire. Installing
+/// it with each scheduler would cost more: every change of a type invalidates
+/// Python's method cache, and memory is freed.
 constexpr int kPatience = 10'000;
 
 /// Calls of a thread between two questions whether its schedulers may begin to

@@ -45,7 +45,7 @@ Tensor take_binary(const Elementwise& what, PyObject* tensor, PyObject* other,
 Tensor take_power(PyObject* tensor, PyObject* exponent);
 Tensor take_clamp(PyObject* tensor, PyObject* low, PyObject* high);
 Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
-/// `arguments`: those behind the tensor, the first `count` without names.
+/// `arguments` follow the tensor; the first `count` are positional.
 Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
                  Py_ssize_t count, PyObject* names);
 

@@ -144,7 +144,7 @@ void install_functions() {
       PyErr_Clear();  // another version may not have it
       continue;
     }
-    // Somebody else's function may stand in its place.
+    // Other code may have replaced the function.
     vectorcallfunc* entry = quick_entry_of(object);
     if (entry != nullptr && *entry == nullptr) {
       function.object = object;

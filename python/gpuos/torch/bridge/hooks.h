@@ -16,7 +16,8 @@ namespace gpuos::bridge {
 /// Runs what waits; PyTorch calls it before it hands out a pointer.
 void on_access(c10::StorageImpl* storage);
 
-/// Nobody but `uses` references, which the caller knows, leads to `storage`.
+/// Returns whether only `uses` references, which the caller knows, lead to
+/// `storage`.
 inline bool is_held_by(c10::StorageImpl* storage, std::size_t uses) {
   auto borrowed = c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage);
   const bool is_alone =
@@ -36,7 +37,8 @@ inline void unwatch(c10::StorageImpl* storage) {
 inline bool may_be_used(c10::StorageImpl* storage) {
   return storage->has_materializer();
 }
-/// Whether somebody else waits for the first look, as copy on write does.
+/// Returns whether other code waits for the first access, as copy on write
+/// does.
 inline bool is_watched_by_others(c10::StorageImpl* storage) {
   // Read once: the timer's thread may take ours away meanwhile.
   const auto hook = hook_of(storage);
@@ -52,9 +54,9 @@ inline bool is_watched_by_others(c10::StorageImpl* storage) {
 }
 #endif
 
-/// Fetches what is looked at of the storages of a call, all before the first is
-/// looked at: each lies in lines apart from the tensor's. `is_counted`: its
-/// size too.
+/// Prefetches the storages of a call, all before the first one is read. Each is
+/// in other cache lines than its tensor. `is_counted`: also prefetches its
+/// size.
 inline void fetch_storage(const Tensor& tensor, bool is_counted) noexcept {
   constexpr std::size_t kToMemory =
       sizeof(c10::intrusive_ptr_target) + sizeof(c10::DataPtr);

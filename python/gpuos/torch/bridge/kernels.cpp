@@ -146,8 +146,8 @@ bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
   return at::isFloatingType(tensor.scalar_type()) && !alpha.isComplex() &&
          !alpha.isBoolean();
 }
-/// Whether tensor + alpha * other is tensor + other; eager refuses a 1.0 beside
-/// integers.
+/// Returns whether tensor + alpha * other equals tensor + other. Eager refuses
+/// a 1.0 with integers.
 bool is_one(const Tensor& tensor, const c10::Scalar& alpha) {
   return alpha.equal(1) &&
          (alpha.isIntegral(/*includeBool=*/false) || may_scale(tensor, alpha));

@@ -25,9 +25,9 @@ inline bool is_apart(const Tensor& tensor, bool writes) {
          !(writes && may_be_used(storage_of(tensor)));
 }
 
-/// Runs all that waits before an operation that goes to PyTorch at once, unless
-/// they touch nothing of each other. What it reads and waits is marked, and run
-/// when PyTorch comes to it.
+/// Runs all pending operations before an operation that PyTorch runs at once,
+/// unless they are independent. Its own pending inputs are marked, and run when
+/// PyTorch accesses them.
 void run_before_left(bool is_apart);
 
 /// While it runs: our mode is out of the thread.

@@ -386,7 +386,7 @@ PyObject* leave_slab_of(PyObject*, PyObject* storage) {
   END_HANDLE_TH_ERRORS
 }
 
-// shut_down(): the next request begins anew.
+// shut_down(): the next request starts again.
 PyObject* shut_down(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS {
     const WithoutGil others_run;

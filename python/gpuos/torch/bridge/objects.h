@@ -20,8 +20,8 @@ inline constexpr bool kHoldsObjects = true;
 /// Whether this thread holds the GIL.
 bool has_gil() noexcept;
 
-/// Tensors' objects that are to live until requests are done. A tensor keeps
-/// its memory as long as nobody gives it another, see doors.h.
+/// Objects of tensors that must live until requests are done. A tensor keeps
+/// its memory until other code replaces it, see doors.h.
 class HeldObjects {
  public:
   /// The objects of one request: two operands and a result.
@@ -33,8 +33,9 @@ class HeldObjects {
     Objects& held = objects_.emplace_back();
     for (std::size_t i = 0; i < kEach; ++i) held[i] = Py_NewRef(objects[i]);
   }
-  /// Gives them back; without the GIL, puts them aside for whoever has it next.
-  /// Under no lock: any code may run when an object goes.
+  /// Releases them. Without the GIL, it hands them to the next thread that has
+  /// it. No lock may be held, because any code may run when an object is
+  /// destroyed.
   void give_back() noexcept;
 
  private:

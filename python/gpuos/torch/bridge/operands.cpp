@@ -31,7 +31,8 @@ bool are_channels_last(std::span<const Operand> operands,
          });
 }
 
-/// From its first element to behind its last; it has some.
+/// Returns the range from its first element to the end of its last. It must
+/// have elements.
 ByteRange range_of(const Tensor& tensor) {
   std::int64_t last = 0;
   for (std::int64_t d = 0; d < tensor.dim(); ++d)

@@ -90,8 +90,9 @@ bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
   return are_apart;
 }
 
-/// Runs what must come before `op`. What touches none of it need not: it may be
-/// long, and a flush costs as much as some operations that are deferred.
+/// Runs pending operations that must precede `op`. Operations that touch none
+/// of its memory are not run: `op` may be long, and a flush costs as much as
+/// several deferred operations.
 void run_before(const OperatorHandle& op, DispatchKeySet& keys,
                 const Stack& stack) {
   if (!pending.is_empty() && pending.may_wait() &&

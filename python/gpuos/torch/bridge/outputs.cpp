@@ -126,8 +126,8 @@ void leave_slab(StorageImpl* storage) {
 }
 
 void register_slab_operators() {
-  // PyTorch's own look for the block that begins at an address. These do the
-  // same otherwise, so nobody needs to be warned.
+  // PyTorch itself searches the block that begins at an address. These
+  // operators otherwise behave the same, so no warning is needed.
   Quiet quiet;
   const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
   static torch::Library cpu(torch::Library::IMPL, "aten", c10::DispatchKey::CPU,

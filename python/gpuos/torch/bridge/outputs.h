@@ -21,7 +21,7 @@ Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
 /// Whether results come from slabs. Not during the capture of a graph, whose
 /// memory is its own.
 void use_slabs(bool use);
-/// Gives memory back that no result uses, but for `kept` bytes of each stream.
+/// Frees unused memory of results, except `kept` bytes of each stream.
 void trim_slabs(std::size_t kept);
 
 /// Gives `storage` a block of its own, with its values, where an address must

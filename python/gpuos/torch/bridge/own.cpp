@@ -60,7 +60,7 @@ bool before(void* array, const Runtime* runtime) noexcept {
 
 void after(const Runtime* runtime) noexcept {
   if (!is_runtime_of_site(runtime)) return;
-  // For whoever comes to them by another way than a scheduler's operators.
+  // Marks them for accesses that bypass a scheduler's operators.
   for (const Tensor& tensor : tensors_of_submission) {
     mark(tensor.unsafeGetTensorImpl());
     if (has_memory(tensor)) watch(storage_of(tensor));

@@ -5,8 +5,8 @@
 
 namespace gpuos::bridge {
 
-/// Told of each submission with somebody else's arrays: tensors among them are
-/// run before, and whatever PyTorch does with them later comes after it.
+/// Observes each submission with foreign arrays. Pending operations on its
+/// tensors run before it, and later PyTorch operations on them run after it.
 const ArrayWatch& array_watch();
 
 }  // namespace gpuos::bridge

@@ -7,8 +7,8 @@
 
 namespace gpuos::bridge {
 
-/// Whether its memory is nobody else's: a block of PyTorch's allocator or a
-/// part of one of ours.
+/// Returns whether no other code uses its memory: it is a block of PyTorch's
+/// allocator or a part of one of ours.
 inline bool has_own_block(c10::StorageImpl& storage, const Site& site) {
   const c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
   const c10::DeleterFnPtr deleter = data.get_deleter();

@@ -1,16 +1,16 @@
-// What the bridge writes into objects of PyTorch's Python module, all of it.
+// All writes of the bridge into objects of PyTorch's Python module.
 //
-// The objects themselves stay what they are: programs have imported them, and
-// compilers, overrides and autograd compare them. Only what they call is
-// another function. Both are of Python's public structures; that PyTorch's
-// objects are such is asked of each before it is written.
+// The objects themselves stay the same, because programs have imported them,
+// and compilers, overrides and autograd compare them. Only the function that
+// they call is replaced. Both are public structures of Python, and each object
+// is checked before it is written.
 //
-// - Methods that give a tensor other memory (doors.cpp) are written for what is
-//   right, not for speed: requests hold tensors in place of their memory.
+// - Methods that give a tensor other memory (doors.cpp) are replaced for
+// correctness, not for speed: requests hold tensors instead of their memory.
 // - Methods and functions such as torch.Tensor.add and torch.relu (front.cpp,
-//   front_functions.cpp) are written for speed. Without that such a call goes
-//   through PyTorch's parser and dispatcher, and saves 300 ns on a processor
-//   instead of 900 (kCpuPrices of costs.h).
+// front_functions.cpp) are replaced for speed. Otherwise such a call goes
+// through PyTorch's parser and dispatcher, and saves 300 ns on a processor
+// instead of 900 (kCpuPrices of costs.h).
 #pragma once
 
 #include <Python.h>
@@ -19,7 +19,7 @@
 
 namespace gpuos::bridge {
 
-/// The definition behind a method or a built-in function. Null: `found` is
+/// Returns the definition of a method or a built-in function. Null: `found` is
 /// neither, or null.
 inline PyMethodDef* definition_of(PyObject* found) {
   if (found == nullptr) return nullptr;
@@ -54,9 +54,9 @@ inline vectorcallfunc* entry_of(PyObject* found) {
   return &reinterpret_cast<PyMethodDescrObject*>(found)->vectorcall;
 }
 
-/// Where Python looks for a quick way to call a built-in function that takes a
-/// tuple and a dict, as PyTorch's do: empty unless somebody has written it.
-/// Null: `function` is no such function.
+/// Returns the slot of Python's vectorcall entry of a built-in function that
+/// takes a tuple and a dict, as PyTorch's do. It is empty unless other code has
+/// set it. Null: `function` is no such function.
 inline vectorcallfunc* quick_entry_of(PyObject* function) {
   constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
   if (!PyCFunction_CheckExact(function) ||

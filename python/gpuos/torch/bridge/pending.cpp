@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t kErrorSize = 1024;
 constexpr std::size_t kAhead = 8;  // storages
 constexpr std::int64_t kWaitNs = 60'000'000'000;
-// No operation takes longer on a processor that is not somebody else's.
+// No operation takes longer on an idle processor.
 constexpr std::int64_t kMostNsAnElement = 20;
 // The flushing thread itself runs at most this many. A busy thread could not
 // run PyTorch's operators either.
 constexpr std::int64_t kLittle = 1 << 13;  // elements
 
-/// `uses`: how often the requests at hand name a storage. If nobody else holds
-/// it, no one can ask for what is in it any more.
+/// `uses` is the number of times that the current requests name a storage.
+/// Without other references, its contents can no longer be read.
 bool is_still_needed(void*, const void* owner, std::uint32_t uses) {
   auto* storage = const_cast<c10::StorageImpl*>(
       static_cast<const c10::StorageImpl*>(owner));
@@ -183,7 +183,7 @@ void Pending::add(std::span<const Deferred> requests, const Site& site) {
   {
     std::unique_lock lock(mutex_);
     if (C10_UNLIKELY(site.runner.handle == nullptr)) {
-      // Somebody shut down since it was looked up.
+      // Another thread called shut_down() since the lookup.
       lock.unlock();
       return add(requests, current_site(site.stream.device()));
     }
@@ -373,11 +373,11 @@ void Pending::release_all(Done done, bool unmarks) {
 void Pending::flush() {
   std::string error;
   Done done;
-  // Its end asks for the counters, so it is behind that of the lock.
+  // Its destructor reads the counters, so it runs after the lock is released.
   std::optional<FlushWatch> watch;
   {
     const std::lock_guard lock(mutex_);
-    // On a GPU nobody waits for the work.
+    // On a GPU no thread waits for the work.
     const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
     if (batch_.site.is_cpu() && elems > kLittle)
       watch.emplace(elems * kMostNsAnElement);

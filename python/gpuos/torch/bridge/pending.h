@@ -75,8 +75,8 @@ struct Deferred {
 /// Threads: any.
 class Pending {
  public:
-  /// Appends in order, all or nothing. What is pending for another site is
-  /// flushed before.
+  /// Appends in order, all or none. Pending operations of another site are
+  /// flushed first.
   void add(std::span<const Deferred> requests, const Site& site);
   void add(const Deferred& request, const Site& site) {
     add({&request, 1}, site);
@@ -90,7 +90,8 @@ class Pending {
     add_later(needs, site, write);
   }
 
-  /// Whether nothing must be run, nor awaited, before somebody else's work.
+  /// Returns whether foreign work may begin without running or awaiting
+  /// operations.
   bool is_empty() const noexcept {
     // Pairs with the release in hold() and flush(): another thread's requests
     // are seen as soon as a tensor that they write can be. And with those in
@@ -132,14 +133,15 @@ class Pending {
   /// GPU they are ordered before what comes in the stream.
   /// Throws: c10::Error if it failed; then those requests are gone.
   void flush();
-  /// Has the next add() start what waits: the thread that adds is not to wait
-  /// for the one that runs. Nothing happens unless somebody adds.
+  /// Makes the next add() start the pending operations, so that the adding
+  /// thread does not wait for the running one. Without another add() nothing
+  /// happens.
   void want_start() noexcept {
     start_is_wanted_.store(true, std::memory_order_relaxed);
   }
-  /// flush() from a thread that is no user of tensors: leaves marks, and keeps
-  /// an error for the next flush(). Does nothing while somebody else adds or
-  /// flushes.
+  /// Flushes from a thread that does not use tensors. It keeps marks, and
+  /// stores an error for the next flush(). Does nothing while another thread
+  /// adds or flushes.
   void flush_behind();
   /// The program itself has submitted work to one of these runtimes: it is
   /// awaited before anything that is deferred later runs, and by flush().
@@ -156,8 +158,8 @@ class Pending {
   void use_starter(bool use);
   /// Waits for it and ends it; the next chunk begins another.
   void stop_starter();
-  /// In the child of a fork, where the starter is not and sites are made anew.
-  /// Nothing is pending there.
+  /// Resets the state in a forked child, which has no starter and makes new
+  /// sites. Nothing is pending there.
   void forget_parent() noexcept {
     starter_.release();  // NOLINT(bugprone-unused-return-value)
     batch_.site = {};
@@ -234,7 +236,7 @@ class Pending {
     add(deferred, site);
   }
   void append(const Deferred& request);
-  /// `is_fresh`: nobody else knows it yet.
+  /// `is_fresh`: no other code knows it yet.
   void note_recent(c10::TensorImpl* out, bool is_fresh);
   [[gnu::always_inline]] void hold_storages(const Needs& needs, bool is_fresh);
   /// Holds what `added`, the last request, needs.
@@ -261,12 +263,13 @@ class Pending {
   /// Hands running_ over.
   std::string run();
   void wait_for_own(std::string& error);  // under mutex_
-  /// Waits for running_ where results must be there, the CPU. What ran is to be
-  /// released without the lock, for that may call anything.
+  /// Waits for running_ where results must be ready, on the CPU. The caller
+  /// releases the finished batch without the lock, because that may call
+  /// anything.
   Batch finish(std::string& error);
-  /// A spare one, or a new one.
+  /// Returns a spare batch, or a new one.
   Batch take_spare();
-  /// The chunk before is finished, which was it long ago as a rule.
+  /// Starts the next chunk. The previous chunk has finished, usually long ago.
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
   Done run_all(std::string& error);

@@ -1,16 +1,16 @@
-// What PyTorch keeps to itself, all that the bridge reads or writes of it.
+// All private parts of PyTorch that the bridge reads or writes.
 //
-// Asserted here for the versions that were tried, and looked at once more when
-// the bridge is loaded: where something lies elsewhere, schedulers are eager
-// (loading.py). What each is for:
+// They are asserted here for the tested versions, and checked again when the
+// bridge is loaded. If the layout differs, schedulers are eager (loading.py).
+// The parts have these purposes:
 //
-// - a tensor's fields: PyTorch's own ways look at each tensor for what a
-//   subclass may have changed, and its kind is one comparison instead of six;
-// - a tensor's keys: the mark of what is pending, without which nothing works;
-// - a storage's hook: to tell ours from that of copy on write;
-// - a reference count: of what nobody else has seen, without an atomic;
-// - a thread's function modes: they see every call, so none may be missed, and
-//   to ask for them takes a call into another library each time.
+// - a tensor's fields: PyTorch's public functions check each tensor for changes
+// by subclasses, and a tensor's kind is one comparison instead of six;
+// - a tensor's keys: the mark of pending operations, which everything needs;
+// - a storage's hook: to distinguish ours from that of copy on write;
+// - a reference count: for unseen objects, without an atomic;
+// - a thread's function modes: they see every call, so none may be missed. A
+// public query takes a call into another library each time.
 //
 // doors.cpp and front_functions.cpp write into objects of PyTorch's Python
 // module; patches.h has that.

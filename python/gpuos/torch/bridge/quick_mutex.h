@@ -19,9 +19,10 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// A mutex that is taken and given back without a call, and given back with a
-/// plain store, as the runtime's (cpp/base/quick_mutex.h): every operation does
-/// both. So nobody is woken: who finds it held looks again now and then.
+/// A mutex that is acquired and released without a call, and released with a
+/// plain store, like the runtime's (cpp/base/quick_mutex.h). Every operation
+/// does both. Releasing wakes no thread: a thread that finds it held polls at
+/// intervals.
 class QuickMutex {
  public:
   QuickMutex() = default;

@@ -20,7 +20,7 @@ std::optional<std::uint8_t> axes_of(const Tensor& tensor,
   std::uint8_t axes = 0;
   for (std::int64_t dim : *dims) {
     if (dim < 0) dim += rank;
-    // PyTorch takes -1 and 0 for a 0-d tensor. That is left to it.
+    // PyTorch accepts -1 and 0 for a 0-d tensor. PyTorch runs this case.
     if (dim < 0 || dim >= rank || (axes >> dim & 1) != 0) return std::nullopt;
     axes |= static_cast<std::uint8_t>(1u << dim);
   }

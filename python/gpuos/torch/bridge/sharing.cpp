@@ -48,7 +48,7 @@ c10::DeleterFnPtr cpu_deleter = nullptr;
 // slices in another way.
 c10::DeleterFnPtr slice_deleter = nullptr;
 
-/// `is_known`: nobody took one before that was not seen.
+/// `is_known`: no array was taken before without being seen.
 void lend(StorageImpl* storage, bool is_known) {
   const std::lock_guard lock(lending_mutex);
   if (lent.size() >= most_lent) {
@@ -74,7 +74,7 @@ void take_back(const StorageImpl* storage) {
   lent_arrays.fetch_sub(1, std::memory_order_relaxed);
 }
 
-/// `otherwise`: if nobody was seen to take one.
+/// `otherwise` is the result if no array of it was seen.
 bool is_lent(const StorageImpl& storage, bool otherwise) {
   const std::lock_guard lock(lending_mutex);
   const auto found = lent.find(&storage);
@@ -129,10 +129,11 @@ bool has_weak_references(PyObject* object) {
   return list != nullptr;
 }
 
-/// Whether somebody beside its tensor can write to it. Needs no GIL: who has an
-/// object can be seen, and nobody gets at what the tensor alone has.
+/// Returns whether other code than its tensor can write to it. It needs no GIL:
+/// owners of an object are visible, and only the tensor accesses its private
+/// parts.
 bool others_have(PyObject* owner) {
-  bool is_fixed = false;  // nobody writes to it this way
+  bool is_fixed = false;  // it is not writable this way
   while (owner != nullptr) {
     PyObject* base = nullptr;
     if (PyBytes_CheckExact(owner)) return false;
@@ -172,8 +173,8 @@ StorageImpl* storage_of_object(PyObject* object) {
   return tensor.has_storage() ? storage_of(tensor) : nullptr;
 }
 
-/// Until the array ends its memory is lent, if it is a tensor's. `seen`:
-/// of this storage somebody had one before.
+/// Lends the memory of a tensor's array until the array ends. `seen`: an
+/// earlier array of this storage was seen.
 void note_array(PyObject* object, const StorageImpl* seen) {
   const Array* array = array_of(object);
   StorageImpl* storage = storage_of_object(array ? array->base : nullptr);

@@ -1,5 +1,5 @@
-// Memory that somebody else may read or write beside PyTorch: NumPy, who owns a
-// buffer, who took a tensor by DLPack, another mapping of a file.
+// Memory that other code may read or write apart from PyTorch: NumPy, the owner
+// of a buffer, a DLPack consumer, another mapping of a file.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -11,13 +11,13 @@
 
 namespace gpuos::bridge {
 
-/// DLPack's capsules that now lie in the memory of tensors.
+/// DLPack's capsules that currently use the memory of tensors.
 extern std::atomic<std::uint32_t> lent_capsules;
 
 /// is_shared() of what cannot be resized, or may be lent.
 bool is_shared_at_closer_look(c10::StorageImpl& storage);
 
-/// Whether somebody else may read or write it while Python goes on.
+/// Returns whether other code may read or write it while Python runs.
 [[gnu::always_inline]] inline bool is_shared(const Tensor& tensor) {
   // Memory of others, and what NumPy has seen, is not resizable from then on.
   c10::StorageImpl& storage = *storage_of(tensor);

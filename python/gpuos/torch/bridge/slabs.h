@@ -37,10 +37,10 @@ class Slabs {
       return {slot->data, slot, &give_back, stream_.device()};
     return allocate_anew(size_class);
   }
-  /// Gives blocks back of which nothing is used, but for `kept` bytes.
+  /// Frees unused blocks, except `kept` bytes.
   void trim(std::size_t kept);
 
-  /// In the child of a fork, where whoever held the lock is not.
+  /// Used in a forked child, which does not have the thread that held the lock.
   void unlock() noexcept { mutex_.unlock(); }
 
   static bool is_slot(const c10::DataPtr& data) noexcept {

@@ -13,7 +13,7 @@ namespace gpuos::bridge {
 class Starter {
  public:
   Starter();
-  /// Behind the job at hand.
+  /// Waits for the current job.
   ~Starter();
   Starter(const Starter&) = delete;
   Starter& operator=(const Starter&) = delete;

@@ -159,8 +159,9 @@ inline constexpr RowName kRowNames[] = {
     {"rms_norm", Recipe::RmsNorm},
 };
 
-/// The line of an elementwise operator, whatever its form and overload: of
-/// "add_" and "add.Tensor" that of "add". What has none does not compile.
+/// Returns the row of an elementwise operator, for any form and overload:
+/// "add_" and "add.Tensor" have the row of "add". An unknown name does not
+/// compile.
 consteval ElementwiseName named(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (name.ends_with('_')) name.remove_suffix(1);

@@ -1,4 +1,4 @@
-// Bounds how long a request waits that nobody asks for.
+// Bounds the waiting time of a request that no code reads.
 #pragma once
 
 #include <chrono>
