@@ -11,7 +11,6 @@
 #include "base/watchdog_thread.h"
 #include "host/patience.h"
 #include "host/worker.h"
-#include "host/worker_threads.h"
 #include "queue/backend.h"
 
 namespace gpuos::host {

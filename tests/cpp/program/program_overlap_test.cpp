@@ -1,5 +1,5 @@
 // Which outputs of a program share memory, beside a look at every byte.
-#include "program/overlap.h"
+#include "program/call_checks.h"
 
 #include <gtest/gtest.h>
 
