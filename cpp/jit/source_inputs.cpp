@@ -1,7 +1,6 @@
 #include "jit/source_inputs.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,38 +21,37 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
 // A directive, which begins with '#' or "%:", token by token.
 class Directive {
  public:
-  explicit Directive(std::string_view line) {
-    CScanner scanner(line, CScanner::Begin::InLine);
-    for (CToken token = scanner.next(); token.kind != CTokenKind::End;
-         token = scanner.next())
-      tokens_.push_back(token);
-    at_ = is(1, ":") ? 2 : 1;
+  explicit Directive(std::string_view line)
+      : line_(line), scanner_(line, CScanner::Begin::InLine) {
+    if (line.front() == '%') next();
+    next();
+    next();
   }
 
   // False: it cannot be told.
   bool add_to(Names& names) {
-    const auto is_any = [&](std::string_view word) {
-      return std::ranges::any_of(tokens_, [&](const CToken& token) {
-        return token.text.starts_with(word);
-      });
-    };
-    const std::string_view word = at_ < tokens_.size() ? tokens_[at_].text : "";
+    const std::string_view word = token_.text;
     if (word.starts_with("include")) {
-      ++at_;
-      const bool is_plain = word == "include" && add_name(names);
-      return is_plain && at_ == tokens_.size();
+      next();
+      return word == "include" && add_name(names) &&
+             token_.kind == CTokenKind::End;
     }
-    if (word == "embed" || is_any("__has_embed")) return false;
+    if (word == "embed" || has(line_, "__has_embed")) return false;
     const bool is_condition =
         word.starts_with("if") || word.starts_with("elif");
-    if (!is_condition && !is_any("__has_include")) return true;
+    if (!is_condition && !has(line_, "__has_include")) return true;
     // A condition may ask by a macro for __has_include: each (<name>) and
     // ("name") counts. Only the compiler knows the name in (MACRO).
-    for (bool asks = false; at_ < tokens_.size();) {
-      const CToken& token = tokens_[at_++];
+    for (bool asks = false; token_.kind != CTokenKind::End;) {
+      const CToken token = token_;
+      next();
       if (token.is("(") && !add_name(names) && asks && is_condition)
         return false;
       asks = token.text.starts_with("__has_include");
@@ -62,41 +60,33 @@ class Directive {
   }
 
  private:
-  bool is(std::size_t i, std::string_view text) const {
-    return i < tokens_.size() && tokens_[i].is(text);
-  }
+  void next() { token_ = scanner_.next(); }
 
   // Adds "name" or <name>. No compiler looks for comments and texts in <name>.
   bool add_name(Names& names) {
-    if (at_ >= tokens_.size()) return false;
-    const CToken& first = tokens_[at_];
-    if (first.kind == CTokenKind::Text && first.text.front() == '"') {
-      const std::string_view name = first.text.substr(1, first.text.size() - 2);
-      if (!first.suffix.empty() || name.find('"') != name.npos) return false;
+    if (token_.kind == CTokenKind::Text && token_.text.front() == '"') {
+      const std::string_view name =
+          token_.text.substr(1, token_.text.size() - 2);
+      if (!token_.suffix.empty() || has(name, "\"")) return false;
       names.emplace_back(name);
-      ++at_;
+      next();
       return true;
     }
-    if (!first.is("<")) return false;
-    std::string name;
-    for (std::size_t i = at_ + 1; i < tokens_.size(); ++i) {
-      const CToken& token = tokens_[i];
-      const CToken& before = tokens_[i - 1];
-      if (before.text.end() != token.text.begin() ||
-          token.kind == CTokenKind::Text)
-        return false;
-      if (token.is(">")) {
-        names.push_back(std::move(name));
-        at_ = i + 1;
-        return true;
-      }
-      name += token.text;
-    }
-    return false;
+    if (!token_.is("<")) return false;
+    const std::string_view rest(token_.text.end(), line_.end());
+    const std::string_view name = rest.substr(0, rest.find('>'));
+    if (name.size() == rest.size() || has(name, "//") || has(name, "/*") ||
+        name.find_first_of(" \"") != name.npos)
+      return false;
+    names.emplace_back(name);
+    scanner_ = CScanner(rest.substr(name.size() + 1), CScanner::Begin::InLine);
+    next();
+    return true;
   }
 
-  std::vector<CToken> tokens_;
-  std::size_t at_;
+  std::string_view line_;
+  CScanner scanner_;
+  CToken token_;
 };
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -177,11 +167,8 @@ class Closure {
 }  // namespace
 
 bool names_clock(std::string_view source) {
-  constexpr std::array<std::string_view, 3> kClocks{"__DATE__", "__TIME__",
-                                                    "__TIMESTAMP__"};
-  return std::ranges::any_of(kClocks, [&](std::string_view clock) {
-    return source.find(clock) != source.npos;
-  });
+  return has(source, "__DATE__") ||
+         has(source, "__TIME");  // also __TIMESTAMP__
 }
 
 bool is_embedded(std::string_view name) {
@@ -204,12 +191,10 @@ std::optional<Names> includes_of(std::string_view source) {
   const bool has_joined = source.find('\\') != source.npos;
   const std::string joined = has_joined ? join_lines(source) : "";
   CScanner scanner(has_joined ? joined : source);
-  for (CToken token = scanner.next(); token.kind != CTokenKind::End;
-       token = scanner.next()) {
-    const bool is_open = token.kind == CTokenKind::OpenComment ||
-                         token.kind == CTokenKind::OpenRaw;
-    if (is_open || (token.kind == CTokenKind::Directive &&
-                    !Directive(token.text).add_to(names)))
+  for (CToken token = scanner.next_directive(); token.kind != CTokenKind::End;
+       token = scanner.next_directive()) {
+    if (token.kind != CTokenKind::Directive ||
+        !Directive(token.text).add_to(names))
       return std::nullopt;
   }
   return names;
