@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/control_thread.h"
-#include "base/watchdog_thread.h"
 #include "host/patience.h"
 #include "host/worker.h"
 #include "queue/backend.h"
