@@ -1,6 +1,7 @@
 #include "base/c_text.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/concat.h"
 
@@ -8,6 +9,13 @@ namespace gpuos {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r\v\f";
+
+// Where a line, a comment or a text may begin.
+constexpr auto kMarks = [] {
+  std::array<bool, 256> marks{};
+  for (const unsigned char c : {'\n', '/', '"', '\'', '\\'}) marks[c] = true;
+  return marks;
+}();
 
 bool is_joined(std::string_view line) {
   const std::size_t last = line.find_last_not_of(kBlank);
@@ -57,15 +65,54 @@ std::string join_lines(std::string_view text) {
   return joined;
 }
 
-CToken CScanner::next() {
-  skip_blanks(false);
-  const std::size_t begin = at_;
-  suffix_ = text_.size();
-  const CTokenKind kind = read();
+CToken CScanner::token(std::size_t begin, CTokenKind kind) {
   is_line_begin_ = false;
   suffix_ = std::min(suffix_, at_);
   return {kind, text_.substr(begin, at_ - begin),
           text_.substr(suffix_, at_ - suffix_)};
+}
+
+CToken CScanner::next() {
+  skip_blanks(false);
+  const std::size_t begin = at_;
+  suffix_ = text_.size();
+  return token(begin, read());
+}
+
+CToken CScanner::next_directive() {
+  while (at_ < text_.size()) {
+    if (is_line_begin_) skip_blanks(false);
+    const std::size_t begin = at_;
+    suffix_ = text_.size();
+    if (begins_directive()) return token(begin, read_directive());
+    is_line_begin_ = false;
+    const char* const end = text_.data() + text_.size();
+    const char* mark = text_.data() + at_;
+    while (mark != end && !kMarks[static_cast<unsigned char>(*mark)]) ++mark;
+    at_ = static_cast<std::size_t>(mark - text_.data());
+    if (at_ == text_.size()) break;
+    const char c = text_[at_];
+    if (c == '/' && !skip_comment()) {
+      if (starts_with("/*")) return next();
+      ++at_;
+    } else if (c == '\\') {
+      at_ += std::max<std::size_t>(splice(at_), 1);
+    } else if (c == '\n') {
+      is_line_begin_ = true;
+      ++at_;
+    } else if (c != '/' && read_literal() == CTokenKind::OpenRaw) {
+      return token(begin, CTokenKind::OpenRaw);
+    }
+  }
+  return {};
+}
+
+// Reads what the quote here belongs to: a text with its prefix, or a number.
+CTokenKind CScanner::read_literal() {
+  const std::size_t quote = at_;
+  while (at_ > 0 && continues_name(text_[at_ - 1])) --at_;
+  const CTokenKind kind = read();
+  return at_ > quote ? kind : read_quoted();
 }
 
 // Returns how long a backslash at `at` is with the end of its line; else 0.
@@ -77,17 +124,19 @@ std::size_t CScanner::splice(std::size_t at) const {
 
 // Skips blanks, comments and splices.
 void CScanner::skip_blanks(bool is_in_line) {
-  while (at_ < text_.size()) {
+  for (; at_ < text_.size(); ++at_) {
     const char c = text_[at_];
-    if (is_space(c)) {
-      if (c == '\n' && is_in_line) return;
-      is_line_begin_ |= c == '\n';
-      ++at_;
+    if (c == ' ') continue;
+    if (c > ' ' && c != '/' && c != '\\') return;
+    if (c == '\n') {
+      if (is_in_line) return;
+      is_line_begin_ = true;
     } else if (c == '/') {
       if (!skip_comment()) return;
-    } else if (c == '\\' && splice(at_) != 0) {
-      at_ += splice(at_);
-    } else {
+      --at_;
+    } else if (const std::size_t length = splice(at_); length != 0) {
+      at_ += length - 1;
+    } else if (!is_space(c)) {
       return;
     }
   }
@@ -116,8 +165,7 @@ CTokenKind CScanner::read() {
   if (begins_name(c)) return read_name();
   if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return read_number();
   if (c == '"' || c == '\'') return read_quoted();
-  if (is_line_begin_ && (c == '#' || starts_with("%:")))
-    return read_directive();
+  if (begins_directive()) return read_directive();
   if (starts_with("/*")) {
     at_ = text_.size();
     return CTokenKind::OpenComment;

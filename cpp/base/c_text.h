@@ -65,6 +65,9 @@ class CScanner {
         is_line_begin_(begin == Begin::OfLine) {}
 
   CToken next();
+  /// Reads on to the next directive, comment or raw string without an end.
+  /// These are the tokens that next() gives, and the rest is only passed over.
+  CToken next_directive();
 
  private:
   bool starts_with(std::string_view wanted) const {
@@ -79,10 +82,15 @@ class CScanner {
   }
   bool continues_name(char c) const { return begins_name(c) || is_digit(c); }
 
+  CToken token(std::size_t begin, CTokenKind kind);
   std::size_t splice(std::size_t at) const;
   void skip_blanks(bool is_in_line);
   bool skip_comment();
+  bool begins_directive() const {
+    return is_line_begin_ && (peek() == '#' || starts_with("%:"));
+  }
   CTokenKind read();
+  CTokenKind read_literal();
   CTokenKind read_name();
   CTokenKind read_number();
   CTokenKind read_quoted();

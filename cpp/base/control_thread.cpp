@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "base/quiet_thread.h"
 #include "gpuos/error.h"
 
@@ -12,9 +14,30 @@ namespace {
 /// How soon a waiter is told that the backend died.
 constexpr std::chrono::milliseconds kCheckPeriod{10};
 
+/// A tenth of the limit late is soon enough, and nobody notices 100 ms.
+std::chrono::milliseconds period_of(std::chrono::milliseconds limit) {
+  using std::chrono::milliseconds;
+  return std::clamp(limit / 10, milliseconds(1), milliseconds(100));
+}
+
+ControlThread::Tick tick_of(std::chrono::milliseconds limit,
+                            WatchdogThread::Look look) {
+  return
+      [period = period_of(limit),
+       look = std::move(look)]() -> std::optional<std::chrono::microseconds> {
+        try {
+          if (!look()) return std::nullopt;
+        } catch (...) {  // NOLINT(bugprone-empty-catch)
+          // No memory: the next look may have some.
+        }
+        return period;
+      };
+}
+
 }  // namespace
 
-ControlThread::ControlThread(Job setup, Tick tick) : tick_(std::move(tick)) {
+ControlThread::ControlThread(Job setup, Tick tick, const char* name)
+    : name_(name), tick_(std::move(tick)) {
   // Before the thread begins, so that no tick comes first.
   std::future<void> is_ready = enqueue(std::move(setup));
   thread_ = quiet_thread([this] { loop(); });
@@ -74,7 +97,7 @@ bool ControlThread::stop(std::chrono::milliseconds grace) noexcept {
 }
 
 void ControlThread::loop() {
-  pthread_setname_np(pthread_self(), "gpuos-control");
+  pthread_setname_np(pthread_self(), name_);
   for (;;) {
     run_job();
     // Runs the tick after each job. A steady flow of jobs must not delay it.
@@ -115,5 +138,8 @@ void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {
   // Reads it too: what was there before notify() is seen by the next tick.
   is_notified_.exchange(false);
 }
+
+WatchdogThread::WatchdogThread(std::chrono::milliseconds limit, Look look)
+    : thread_([] {}, tick_of(limit, std::move(look)), "gpuos-watchdog") {}
 
 }  // namespace gpuos

@@ -25,7 +25,7 @@ class ControlThread {
   using Tick = std::function<std::optional<std::chrono::microseconds>()>;
 
   /// Throws what `setup` throws.
-  ControlThread(Job setup, Tick tick);
+  ControlThread(Job setup, Tick tick, const char* name = "gpuos-control");
   ~ControlThread();
   ControlThread(const ControlThread&) = delete;
   ControlThread& operator=(const ControlThread&) = delete;
@@ -48,6 +48,7 @@ class ControlThread {
   void run_job();
   void sleep(std::optional<std::chrono::microseconds> time);
 
+  const char* const name_;
   Tick tick_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -58,6 +59,23 @@ class ControlThread {
   std::atomic<bool> is_notified_{false};
   std::atomic<bool> is_asleep_{false};
   std::thread thread_;
+};
+
+/// Looks for tasks that do not end. Not the control thread: it may be in a call
+/// of the driver that waits for that very task.
+class WatchdogThread {
+ public:
+  /// False: there is nothing to look after. Must not block for long.
+  using Look = std::function<bool()>;
+
+  WatchdogThread(std::chrono::milliseconds limit, Look look);
+
+  /// There is something to look after. Costs a store unless the thread sleeps.
+  void notify() noexcept { thread_.notify(); }
+  void stop() noexcept { thread_.stop(std::chrono::milliseconds::max()); }
+
+ private:
+  ControlThread thread_;
 };
 
 }  // namespace gpuos

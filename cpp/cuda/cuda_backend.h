@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/control_thread.h"
-#include "base/watchdog_thread.h"
 #include "cuda/address_cache.h"
 #include "cuda/bursts.h"
 #include "cuda/driver_gate.h"

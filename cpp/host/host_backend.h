@@ -8,10 +8,8 @@
 #include <string>
 
 #include "base/control_thread.h"
-#include "base/watchdog_thread.h"
 #include "host/patience.h"
 #include "host/worker.h"
-#include "host/worker_threads.h"
 #include "queue/backend.h"
 
 namespace gpuos::host {

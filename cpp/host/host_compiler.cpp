@@ -4,7 +4,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <sstream>
+#include <string>
+#include <unordered_map>
 
 #include "base/concat.h"
 #include "base/embedded.h"
@@ -12,7 +17,7 @@
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "host/dependencies.h"
-#include "host/image_cache.h"
+#include "host/host_image.h"
 #include "host/kept_images.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
@@ -20,6 +25,35 @@
 
 namespace gpuos::host {
 namespace {
+
+/// Compiled images by source; the oldest go when there are too many.
+///
+/// Threads: any.
+class ImageCache {
+ public:
+  using Image = std::shared_ptr<const HostImage>;
+
+  /// Null if it is not there.
+  Image find(const std::string& source) const {
+    const auto found = images_.find(source);
+    return found == images_.end() ? nullptr : found->second;
+  }
+
+  void add(const std::string& source, const Image& image) {
+    if (!images_.try_emplace(source, image).second) return;
+    order_.push_back(source);
+    if (order_.size() <= kMaxImages) return;
+    images_.erase(order_.front());
+    order_.pop_front();
+  }
+
+ private:
+  static constexpr std::size_t kMaxImages = 256;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, Image> images_;
+  std::deque<std::string> order_;
+};
 
 constexpr std::size_t kMaxRuleBytes = 4 * 1024 * 1024;
 

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,14 +14,100 @@
 
 #include "base/processors.h"
 #include "device/fault.h"
+#include "device/operator.h"
 #include "host/doorbells.h"
-#include "host/failure_log.h"
 #include "host/idle_workers.h"
-#include "host/operator_table.h"
-#include "host/ring_storage.h"
 #include "queue/ring.h"
 
 namespace gpuos::host {
+
+/// Which batches failed. Bounded: the oldest failures are forgotten first.
+///
+/// Threads: any.
+class FailureLog {
+ public:
+  static constexpr std::size_t kMaxFailures = 4096;
+
+  /// Keeps the first failure of a batch.
+  void add(std::uint64_t begin, const std::string& operator_name,
+           const std::string& message);
+
+  /// Throws: TaskError if the batch that begins at `begin` failed.
+  void check(std::uint64_t begin) {
+    if (has_any_.load(std::memory_order_acquire)) throw_if_failed(begin);
+  }
+
+  /// Throws: TaskError for the first failure that nobody was told of; tells
+  /// how many more there are and counts them as told.
+  void check_untold();
+
+ private:
+  struct Failure {
+    std::string operator_name;
+    std::string message;
+    bool is_told = false;
+  };
+
+  void throw_if_failed(std::uint64_t begin);
+
+  std::atomic<bool> has_any_{false};
+  std::mutex mutex_;
+  std::map<std::uint64_t, Failure> failures_;
+};
+
+/// A function that fills a slot.
+struct LoadedOperator {
+  OpFn function = nullptr;
+  std::shared_ptr<const void> owner;  // of `function`
+  std::string name;
+};
+
+/// Slot -> operator.
+///
+/// Threads: a slot is set or cleared while no published task uses it, so that
+/// workers read it with no lock; the publication orders the two.
+class OperatorTable {
+ public:
+  OpFn function(std::uint32_t slot) const noexcept { return functions_[slot]; }
+  void set(std::uint32_t slot, LoadedOperator loaded) {
+    functions_[slot] = loaded.function;
+    const std::lock_guard lock(mutex_);
+    names_[slot] = std::move(loaded.name);
+    std::swap(owners_[slot], loaded.owner);
+  }
+  void clear(std::uint32_t slot) { set(slot, {}); }
+
+  std::string name(std::uint32_t slot) const {
+    const std::lock_guard lock(mutex_);
+    return names_[slot];
+  }
+
+ private:
+  std::array<OpFn, abi::kSlots> functions_{};
+  mutable std::mutex mutex_;  // names are also read for a stuck operator
+  std::array<std::string, abi::kSlots> names_;
+  std::array<std::shared_ptr<const void>, abi::kSlots> owners_;
+};
+
+/// The memory of one ring in ordinary memory.
+class RingStorage {
+ public:
+  explicit RingStorage(std::uint32_t capacity)
+      : descriptors_(new abi::Descriptor[capacity]()),
+        arg_blocks_(new abi::ArgBlock[capacity]()),
+        done_(new std::uint32_t[capacity]()),
+        started_(new std::uint64_t[capacity]()) {}
+
+  RingMemory memory() const noexcept {
+    return {descriptors_.get(), arg_blocks_.get(), done_.get(), started_.get()};
+  }
+
+ private:
+  std::unique_ptr<abi::Descriptor[]> descriptors_;
+  std::unique_ptr<abi::ArgBlock[]> arg_blocks_;
+  std::unique_ptr<std::uint32_t[]> done_;
+  std::unique_ptr<std::uint64_t[]> started_;
+};
 
 /// The current task of one worker, for the watchdog.
 struct alignas(64) WorkerState {

@@ -1,7 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "host/shared.h"
 
@@ -16,5 +21,36 @@ void run_worker(Shared& shared, std::uint32_t index);
 /// Returns whether it ran a task.
 bool help(Shared& shared, std::uint64_t end,
           std::chrono::steady_clock::time_point deadline);
+
+/// The threads of one backend.
+///
+/// Lifetime: stop() before the destructor.
+class WorkerThreads {
+ public:
+  /// One thread for each entry of `shared->states`.
+  /// Throws: BackendUnavailable if the system gives fewer.
+  explicit WorkerThreads(const std::shared_ptr<Shared>& shared);
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
+
+  /// Ends the threads; one that does not come back within `grace` is left
+  /// behind, with what it uses.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  // Outlives this object if a thread does.
+  struct Exits {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<bool> has_left;
+    std::size_t count = 0;
+  };
+
+  void start(std::uint32_t index);
+
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<Exits> exits_;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace gpuos::host

@@ -5,7 +5,6 @@
 
 #include "base/concat.h"
 #include "jit/cache_entry.h"
-#include "jit/cache_files.h"
 #include "jit/cache_folder.h"
 #include "jit/cache_listing.h"
 #include "jit/disk_cache.h"

@@ -1,13 +1,21 @@
 #include "jit/cache_folder.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
+#include <thread>
 
 #include "base/concat.h"
+#include "gpuos/interrupt.h"
 
 namespace gpuos::jit {
 namespace {
@@ -30,6 +38,75 @@ std::string open_problem(const std::string& path, int error) {
   if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
     return concat(path, ": expected a folder, got a symbolic link");
   return concat(path, ": ", std::strerror(error));
+}
+
+constexpr std::int64_t kTouchSeconds = 60;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+
+bool read_all(const FileHandle& file, std::string& bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t got =
+        ::read(file.get(), bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool write_all(const FileHandle& file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+/// A write over RLIMIT_FSIZE fails with EFBIG instead of ending the process.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+  ~WithoutSizeSignal() {
+    if (sigismember(&before_, SIGXFSZ) == 0) {
+      const timespec no_time{};
+      while (sigtimedwait(&signals_, nullptr, &no_time) == SIGXFSZ) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+};
+
+// Nobody else's; where that fails, on a shared disk, nothing is written.
+std::string part_name() {
+  static std::atomic<std::uint64_t> count = 0;
+  return concat(kPartPrefix, ::getpid(), "-", count.fetch_add(1), "-",
+                std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+bool write_and_flush(const FileHandle& file, std::string_view bytes) {
+  const WithoutSizeSignal quiet;
+  return write_all(file, bytes) && ::fsync(file.get()) == 0;
+}
+
+// In place of whatever has the name, but for a folder with something in it.
+bool give_name(int dir, const std::string& part, const std::string& name) {
+  const auto rename = [&] {
+    return ::renameat(dir, part.c_str(), dir, name.c_str()) == 0;
+  };
+  return rename() ||
+         (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 && rename());
 }
 
 }  // namespace
@@ -71,6 +148,90 @@ CacheFolder open_folder(const std::string& path, FolderUse use) {
     folder.problem = concat(path, ": ", problem);
   }
   return folder;
+}
+
+std::optional<std::string> read_cached(const CacheFolder& folder,
+                                       const std::string& name, FolderUse use,
+                                       bool touch) {
+  // Not blocking: it may be a pipe.
+  const FileHandle file(
+      ::openat(folder.handle.get(), name.c_str(),
+               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0 ||
+      !S_ISREG(status.st_mode) || status.st_size > kMostBytes ||
+      !distrust(file, use).empty())
+    return std::nullopt;
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  if (!read_all(file, bytes)) return std::nullopt;
+  if (touch && std::time(nullptr) - status.st_mtime > kTouchSeconds)
+    ::futimens(file.get(), nullptr);
+  return bytes;
+}
+
+bool write_cached(const CacheFolder& folder, const std::string& name,
+                  std::string_view bytes) {
+  const std::string part = part_name();
+  const int dir = folder.handle.get();
+  const FileHandle file(
+      ::openat(dir, part.c_str(),
+               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return false;
+  // Until it has its name: who tidies up takes what nobody has locked.
+  ::flock(file.get(), LOCK_EX | LOCK_NB);
+  if (!write_and_flush(file, bytes) || !give_name(dir, part, name)) {
+    ::unlinkat(dir, part.c_str(), 0);
+    return false;
+  }
+  // A crash of the machine may undo the rename without it, no more.
+  ::fsync(dir);
+  return true;
+}
+
+FileLock::FileLock(const CacheFolder& folder, std::string name,
+                   std::chrono::steady_clock::time_point deadline)
+    : folder_(folder), name_(std::move(name)) {
+  auto pause = std::chrono::microseconds(500);
+  bool is_hopeless = false;
+  while (!try_once(is_hopeless) && !is_hopeless) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return;
+    Interrupt::check("compile");
+    std::this_thread::sleep_for(
+        std::min<std::chrono::nanoseconds>(pause, deadline - now));
+    pause = std::min(pause * 2, std::chrono::microseconds(8000));
+  }
+}
+
+FileLock::~FileLock() {
+  if (!is_held()) return;
+  ::unlinkat(folder_.handle.get(), name_.c_str(), 0);
+  // Not by closing alone: a child that was forked meanwhile has it open too.
+  ::flock(file_.get(), LOCK_UN);
+}
+
+bool FileLock::try_once(bool& is_hopeless) {
+  const int dir = folder_.handle.get();
+  FileHandle file(::openat(dir, name_.c_str(),
+                           O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) {
+    is_hopeless = true;
+    return false;
+  }
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    is_hopeless = errno != EWOULDBLOCK && errno != EINTR;
+    return false;
+  }
+  // Its last holder has removed the file, so this lock excludes no other
+  // process.
+  struct stat mine{};
+  struct stat named{};
+  if (::fstat(file.get(), &mine) != 0 ||
+      ::fstatat(dir, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      mine.st_ino != named.st_ino || mine.st_dev != named.st_dev)
+    return false;
+  file_ = std::move(file);
+  return true;
 }
 
 }  // namespace gpuos::jit

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string_view>
 
-#include "jit/cache_files.h"
+#include "jit/cache_folder.h"
 
 namespace gpuos::jit {
 namespace {

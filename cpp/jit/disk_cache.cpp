@@ -4,7 +4,6 @@
 
 #include "base/concat.h"
 #include "base/config.h"
-#include "jit/cache_files.h"
 #include "jit/cache_folder.h"
 #include "jit/cache_listing.h"
 #include "jit/sha256.h"

@@ -4,16 +4,23 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/cubin.h"
-#include "jit/image_format.h"
 #include "jit/ptx_text.h"
 
 namespace gpuos::jit {
 namespace {
+
+// Files of device code begin with these.
+inline constexpr std::string_view kElf =
+    "\x7f"
+    "ELF";
+inline constexpr std::string_view kLtoIr = "\xed\x43\x4e\x7f";
+inline constexpr std::string_view kFatBinary = "\x50\xed\x55\xba";
 
 using Kind = DeviceObject::Kind;
 
@@ -205,6 +212,23 @@ bool runs_on(const Architecture& ours, const Architecture& theirs) {
   return theirs.number <= ours.number;
 }
 
+std::optional<std::uint32_t> cubin_architecture(std::string_view bytes) {
+  try {
+    return Cubin(bytes).architecture();
+  } catch (const CompileError&) {
+    return std::nullopt;
+  }
+}
+
+std::string_view kind_of(std::string_view bytes) {
+  if (bytes.empty()) return "nothing";
+  if (bytes.starts_with(kElf)) return "an ELF file that is none";
+  if (bytes.starts_with(kFatBinary))
+    return "a fat binary, of which 'cuobjdump -xelf all' takes the CUBINs";
+  if (bytes.find('\0') != bytes.npos) return "other bytes";
+  return "text that is none; CUDA C++ is given as source";
+}
+
 }  // namespace
 
 GivenObject read_object(const DeviceObject& given, WantedFunction function) {
@@ -257,6 +281,25 @@ void check_architecture(const Object& object, const Target& target) {
           : concat(object.name, ": expected a CUBIN for ", target.link_arch,
                    " or an older one of its generation, got one for sm_", text),
       "");
+}
+
+ModuleImage read_image(std::string bytes, const std::string& name) {
+  ModuleImage made;
+  if (bytes.starts_with(kElf)) {
+    if (const auto architecture = cubin_architecture(bytes))
+      made.target.arch = concat("sm_", *architecture);
+  } else {
+    // Some write the zero that ends the text.
+    bytes.erase(bytes.find_last_not_of('\0') + 1);
+    const std::string architecture = read_ptx(bytes).architecture;
+    if (!architecture.empty() && bytes.find('\0') == bytes.npos)
+      made.target = {concat("compute_", architecture), true, {}};
+  }
+  if (made.target.arch.empty())
+    throw InvalidArgument(
+        concat(name, ": expected a CUBIN or PTX, got ", kind_of(bytes)));
+  made.image.binary = std::move(bytes);
+  return made;
 }
 
 }  // namespace gpuos::jit

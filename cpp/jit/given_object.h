@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "gpuos/operator.h"
+#include "jit/module_compiler.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
 
@@ -27,5 +28,11 @@ void check_lto(const Object& object, std::string_view made);
 /// Throws: CompileError if it was given and is for another architecture than
 /// the operators that it is linked with.
 void check_architecture(const Object& object, const Target& target);
+
+/// An image that somebody else compiled, with the architecture that it names.
+/// `name` is for messages.
+/// Throws: InvalidArgument if it is neither a CUBIN nor PTX, and says what it
+/// is instead.
+ModuleImage read_image(std::string bytes, const std::string& name);
 
 }  // namespace gpuos::jit

@@ -12,7 +12,6 @@
 #include "jit/compile_options.h"
 #include "jit/cuda_headers.h"
 #include "jit/disk_cache.h"
-#include "jit/include_closure.h"
 #include "jit/source_inputs.h"
 #include "jit/symbols.h"
 #include "jit/toolchain_key.h"

@@ -21,7 +21,6 @@
 #include "jit/elf_resources.h"
 #include "jit/given_object.h"
 #include "jit/header_packages.h"
-#include "jit/include_closure.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/nvrtc_api.h"

@@ -1,12 +1,19 @@
 #include "jit/source_inputs.h"
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <system_error>
 #include <unordered_set>
 
 #include "base/c_text.h"
 #include "base/concat.h"
 #include "base/embedded.h"
+#include "gpuos/error.h"
+#include "jit/compile_cache.h"
+#include "jit/sha256.h"
 #include "jit/standard_headers.h"
 
 namespace gpuos::jit {
@@ -14,38 +21,37 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
 // A directive, which begins with '#' or "%:", token by token.
 class Directive {
  public:
-  explicit Directive(std::string_view line) {
-    CScanner scanner(line, CScanner::Begin::InLine);
-    for (CToken token = scanner.next(); token.kind != CTokenKind::End;
-         token = scanner.next())
-      tokens_.push_back(token);
-    at_ = is(1, ":") ? 2 : 1;
+  explicit Directive(std::string_view line)
+      : line_(line), scanner_(line, CScanner::Begin::InLine) {
+    if (line.front() == '%') next();
+    next();
+    next();
   }
 
   // False: it cannot be told.
   bool add_to(Names& names) {
-    const auto is_any = [&](std::string_view word) {
-      return std::ranges::any_of(tokens_, [&](const CToken& token) {
-        return token.text.starts_with(word);
-      });
-    };
-    const std::string_view word = at_ < tokens_.size() ? tokens_[at_].text : "";
+    const std::string_view word = token_.text;
     if (word.starts_with("include")) {
-      ++at_;
-      const bool is_plain = word == "include" && add_name(names);
-      return is_plain && at_ == tokens_.size();
+      next();
+      return word == "include" && add_name(names) &&
+             token_.kind == CTokenKind::End;
     }
-    if (word == "embed" || is_any("__has_embed")) return false;
+    if (word == "embed" || has(line_, "__has_embed")) return false;
     const bool is_condition =
         word.starts_with("if") || word.starts_with("elif");
-    if (!is_condition && !is_any("__has_include")) return true;
+    if (!is_condition && !has(line_, "__has_include")) return true;
     // A condition may ask by a macro for __has_include: each (<name>) and
     // ("name") counts. Only the compiler knows the name in (MACRO).
-    for (bool asks = false; at_ < tokens_.size();) {
-      const CToken& token = tokens_[at_++];
+    for (bool asks = false; token_.kind != CTokenKind::End;) {
+      const CToken token = token_;
+      next();
       if (token.is("(") && !add_name(names) && asks && is_condition)
         return false;
       asks = token.text.starts_with("__has_include");
@@ -54,51 +60,115 @@ class Directive {
   }
 
  private:
-  bool is(std::size_t i, std::string_view text) const {
-    return i < tokens_.size() && tokens_[i].is(text);
-  }
+  void next() { token_ = scanner_.next(); }
 
   // Adds "name" or <name>. No compiler looks for comments and texts in <name>.
   bool add_name(Names& names) {
-    if (at_ >= tokens_.size()) return false;
-    const CToken& first = tokens_[at_];
-    if (first.kind == CTokenKind::Text && first.text.front() == '"') {
-      const std::string_view name = first.text.substr(1, first.text.size() - 2);
-      if (!first.suffix.empty() || name.find('"') != name.npos) return false;
+    if (token_.kind == CTokenKind::Text && token_.text.front() == '"') {
+      const std::string_view name =
+          token_.text.substr(1, token_.text.size() - 2);
+      if (!token_.suffix.empty() || has(name, "\"")) return false;
       names.emplace_back(name);
-      ++at_;
+      next();
       return true;
     }
-    if (!first.is("<")) return false;
-    std::string name;
-    for (std::size_t i = at_ + 1; i < tokens_.size(); ++i) {
-      const CToken& token = tokens_[i];
-      const CToken& before = tokens_[i - 1];
-      if (before.text.end() != token.text.begin() ||
-          token.kind == CTokenKind::Text)
-        return false;
-      if (token.is(">")) {
-        names.push_back(std::move(name));
-        at_ = i + 1;
-        return true;
-      }
-      name += token.text;
-    }
-    return false;
+    if (!token_.is("<")) return false;
+    const std::string_view rest(token_.text.end(), line_.end());
+    const std::string_view name = rest.substr(0, rest.find('>'));
+    if (name.size() == rest.size() || has(name, "//") || has(name, "/*") ||
+        name.find_first_of(" \"") != name.npos)
+      return false;
+    names.emplace_back(name);
+    scanner_ = CScanner(rest.substr(name.size() + 1), CScanner::Begin::InLine);
+    next();
+    return true;
   }
 
-  std::vector<CToken> tokens_;
-  std::size_t at_;
+  std::string_view line_;
+  CScanner scanner_;
+  CToken token_;
+};
+
+std::optional<std::string> read_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status) || fs::is_directory(status)) return std::nullopt;
+  // The compiler would wait for who writes to it, or read without an end.
+  if (!fs::is_regular_file(status))
+    throw CompileError(concat("#include: expected a plain file, got ", path),
+                       "");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+class Closure {
+ public:
+  Closure(std::span<const JitHeader> headers,
+          std::span<const std::string> include_dirs)
+      : headers_(headers), include_dirs_(include_dirs) {}
+
+  // False: it cannot be told.
+  bool add(std::string_view text, const std::string& folder) {
+    const auto includes = includes_of(text);
+    if (!includes) return false;
+    return std::ranges::all_of(*includes, [&](const std::string& name) {
+      return add_header(name, folder);
+    });
+  }
+
+  std::string digest() const { return sha256_hex(key_.text()); }
+
+ private:
+  bool add_header(const std::string& name, const std::string& folder) {
+    for (const JitHeader& header : headers_) {
+      if (header.name == name) return add_text(name, header.text, "");
+    }
+    // In the key of the compilers. A file of the user's comes before a
+    // standard header.
+    if (is_embedded(name) && !is_standard_header(name)) return true;
+    key_.add(name);
+    return std::ranges::all_of(
+        places(name, folder), [&](const std::string& path) {
+          if (seen_.contains(path)) return true;
+          const auto text = read_file(path);
+          return !text ||
+                 add_text(path, *text,
+                          std::filesystem::path(path).parent_path().string());
+        });
+  }
+
+  // Next to the file that includes it, then in the given folders.
+  std::vector<std::string> places(const std::string& name,
+                                  const std::string& folder) const {
+    const std::filesystem::path path(name);
+    if (path.is_absolute()) return {name};
+    std::vector<std::string> result;
+    if (!folder.empty()) result.push_back((folder / path).string());
+    for (const std::string& dir : include_dirs_)
+      result.push_back((std::filesystem::path(dir) / path).string());
+    return result;
+  }
+
+  bool add_text(const std::string& name, const std::string& text,
+                const std::string& folder) {
+    if (!seen_.insert(name).second) return true;
+    key_.add(name).add(text);
+    return add(text, folder);
+  }
+
+  std::span<const JitHeader> headers_;
+  std::span<const std::string> include_dirs_;
+  std::set<std::string> seen_;
+  CacheKey key_;
 };
 
 }  // namespace
 
 bool names_clock(std::string_view source) {
-  constexpr std::array<std::string_view, 3> kClocks{"__DATE__", "__TIME__",
-                                                    "__TIMESTAMP__"};
-  return std::ranges::any_of(kClocks, [&](std::string_view clock) {
-    return source.find(clock) != source.npos;
-  });
+  return has(source, "__DATE__") ||
+         has(source, "__TIME");  // also __TIMESTAMP__
 }
 
 bool is_embedded(std::string_view name) {
@@ -121,12 +191,10 @@ std::optional<Names> includes_of(std::string_view source) {
   const bool has_joined = source.find('\\') != source.npos;
   const std::string joined = has_joined ? join_lines(source) : "";
   CScanner scanner(has_joined ? joined : source);
-  for (CToken token = scanner.next(); token.kind != CTokenKind::End;
-       token = scanner.next()) {
-    const bool is_open = token.kind == CTokenKind::OpenComment ||
-                         token.kind == CTokenKind::OpenRaw;
-    if (is_open || (token.kind == CTokenKind::Directive &&
-                    !Directive(token.text).add_to(names)))
+  for (CToken token = scanner.next_directive(); token.kind != CTokenKind::End;
+       token = scanner.next_directive()) {
+    if (token.kind != CTokenKind::Directive ||
+        !Directive(token.text).add_to(names))
       return std::nullopt;
   }
   return names;
@@ -135,6 +203,14 @@ std::optional<Names> includes_of(std::string_view source) {
 bool stands_alone(std::string_view source) {
   const auto names = includes_of(source);
   return names && std::ranges::all_of(*names, is_embedded);
+}
+
+std::optional<std::string> include_digest(
+    std::string_view source, std::span<const JitHeader> headers,
+    std::span<const std::string> include_dirs, const std::string& folder) {
+  Closure closure(headers, include_dirs);
+  if (!closure.add(source, folder)) return std::nullopt;
+  return closure.digest();
 }
 
 }  // namespace gpuos::jit

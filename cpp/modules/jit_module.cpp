@@ -6,7 +6,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/compile_pool.h"
-#include "jit/given_image.h"
+#include "jit/given_object.h"
 #include "jit/module_compiler.h"
 #include "modules/module_state.h"
 

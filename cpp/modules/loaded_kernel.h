@@ -6,10 +6,28 @@
 
 #include "gpuos/jit_module.h"
 #include "modules/bind_arguments.h"
-#include "modules/kernel_handle.h"
 #include "modules/loaded_module.h"
 
 namespace gpuos::cu {
+
+class LoadedKernel;
+
+/// A Kernel's implementation, which may launch another kernel each time.
+///
+/// Threads: any.
+class KernelHandle {
+ public:
+  KernelHandle() = default;
+  virtual ~KernelHandle() = default;
+  KernelHandle(const KernelHandle&) = delete;
+  KernelHandle& operator=(const KernelHandle&) = delete;
+
+  /// Returns the name by which it was asked for.
+  virtual const std::string& name() const noexcept = 0;
+  /// The kernel that is launched now.
+  /// Throws: what keeps it from being there.
+  virtual std::shared_ptr<const LoadedKernel> current() const = 0;
+};
 
 /// A kernel and what keeps it loaded. As a handle it is always the same one.
 ///

@@ -10,7 +10,7 @@
 
 namespace gpuos::program {
 
-// All of them throw InvalidArgument.
+// The checks throw InvalidArgument.
 
 /// How many they are, their dtypes and dimensions.
 void check_arrays(const Plan& plan, const CallViews& call);
@@ -32,5 +32,14 @@ inline bool do_overlap(std::uint64_t a, const Extent& of_a, std::uint64_t b,
                        const Extent& of_b) noexcept {
   return a + of_a.low < b + of_b.high && b + of_b.low < a + of_a.high;
 }
+
+/// Whether two arrays have a byte in common: not whether the ranges that they
+/// lie in meet, because columns of a matrix lie between each other. True as
+/// well if that takes very long to find out.
+bool share_memory(const TensorView& a, const TensorView& b);
+
+/// Whether two elements of an array have memory in common, as those of sliding
+/// windows have. True as well if that takes very long to find out.
+bool overlaps_itself(const TensorView& view);
 
 }  // namespace gpuos::program

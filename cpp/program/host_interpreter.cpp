@@ -6,7 +6,6 @@
 
 #include "device/program_slices.h"
 #include "program/host_sums.h"
-#include "program/instructions.h"
 #include "program/loops/loop_table.h"
 #include "program/task_reader.h"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "program/instructions.h"
+#include "program/task_reader.h"
 
 namespace gpuos::program {
 

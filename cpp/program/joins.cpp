@@ -12,7 +12,7 @@
 #include "program/call_shapes.h"
 #include "program/index_axis.h"
 #include "program/index_views.h"
-#include "program/promotion.h"
+#include "program/typing.h"
 #include "program/views.h"
 
 namespace gpuos::program {

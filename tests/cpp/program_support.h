@@ -134,4 +134,25 @@ inline Program sum_of_many_values() {
   return builder.build();
 }
 
+inline Value binary(Op op, const Value& a, const Value& b) {
+  return ProgramBuilder::apply(op, {a, b});
+}
+inline Value unary(Op op, const Value& a) {
+  return ProgramBuilder::apply(op, {a});
+}
+
+inline TensorView matrix(float* data, std::int64_t rows, std::int64_t columns) {
+  TensorView view(data, rows);
+  view.dims = 2;
+  view.shape[1] = columns;
+  return view;
+}
+
+inline std::vector<float> ramp(std::size_t size, int first = 0) {
+  std::vector<float> values(size);
+  for (std::size_t i = 0; i < size; ++i)
+    values[i] = static_cast<float>((static_cast<int>(i) + first) % 101) - 50;
+  return values;
+}
+
 }  // namespace gpuos

@@ -9,11 +9,12 @@ namespace gpuos {
 namespace {
 
 // The tokens of a text, each after a letter for its kind.
-std::vector<std::string> tokens_of(std::string_view text) {
+std::vector<std::string> tokens_of(std::string_view text,
+                                   CToken (CScanner::*next)()) {
   std::vector<std::string> found;
   CScanner scanner(text);
-  for (CToken token = scanner.next(); token.kind != CTokenKind::End;
-       token = scanner.next())
+  for (CToken token = (scanner.*next)(); token.kind != CTokenKind::End;
+       token = (scanner.*next)())
     found.push_back("EINTPDcts"[static_cast<std::size_t>(token.kind)] +
                     std::string(token.text));
   return found;
@@ -46,8 +47,14 @@ TEST(CText, IsReadAsTokens) {
            {"# a /* b", {"D# a ", "c/* b"}},
            {"'a\nb \"\\", {"t'a", "Ib", "t\"\\"}},
            {"R\"(a\nb", {"sR\"(a", "Ib"}},
-       })
-    EXPECT_EQ(tokens_of(text), tokens) << text;
+       }) {
+    EXPECT_EQ(tokens_of(text, &CScanner::next), tokens) << text;
+    Tokens directives = tokens;
+    std::erase_if(directives, [](const std::string& token) {
+      return token[0] != 'D' && token[0] != 'c' && token[0] != 's';
+    });
+    EXPECT_EQ(tokens_of(text, &CScanner::next_directive), directives) << text;
+  }
 }
 
 TEST(CText, LiteralsHaveSuffixes) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/control_thread.h"
-#include "base/watchdog_thread.h"
 #include "cuda/flush_failures.h"
 #include "cuda/watchdog.h"
 #include "deadlines.h"

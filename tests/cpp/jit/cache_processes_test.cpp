@@ -11,7 +11,7 @@
 
 #include "cache_support.h"
 #include "deadlines.h"
-#include "jit/cache_files.h"
+#include "jit/cache_folder.h"
 #include "jit/cache_listing.h"
 
 namespace gpuos::jit {

@@ -1,4 +1,4 @@
-#include "jit/include_closure.h"
+#include "jit/source_inputs.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

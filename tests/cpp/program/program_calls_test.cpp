@@ -1,14 +1,10 @@
 // Shared and separate data of calls of one program.
 #include <thread>
 
-#include "contract.h"
+#include "program_support.h"
 
 namespace gpuos {
 namespace {
-
-Value binary(Op op, const Value& a, const Value& b) {
-  return ProgramBuilder::apply(op, {a, b});
-}
 
 /// x * k + y of some rank.
 Program line_program(int rank) {
@@ -18,20 +14,6 @@ Program line_program(int rank) {
   const Value k = builder.scalar(DType::Float32);
   builder.output(binary(Op::Add, binary(Op::Multiply, x, k), y));
   return builder.build();
-}
-
-TensorView matrix(float* data, std::int64_t rows, std::int64_t columns) {
-  TensorView view(data, rows);
-  view.dims = 2;
-  view.shape[1] = columns;
-  return view;
-}
-
-std::vector<float> ramp(std::size_t size, int first = 0) {
-  std::vector<float> values(size);
-  for (std::size_t i = 0; i < size; ++i)
-    values[i] = static_cast<float>((static_cast<int>(i) + first) % 101) - 50;
-  return values;
 }
 
 class ProgramCalls : public Contract {

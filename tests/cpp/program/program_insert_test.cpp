@@ -5,13 +5,10 @@
 
 #include "gpuos/error.h"
 #include "gpuos/program.h"
+#include "program_support.h"
 
 namespace gpuos {
 namespace {
-
-Value binary(Op op, const Value& a, const Value& b) {
-  return ProgramBuilder::apply(op, {a, b});
-}
 
 TEST(ProgramInsert, IsWhatOneBuilderMakes) {
   ProgramBuilder scale;  // a * x - 2

@@ -4,14 +4,10 @@
 #include <cstdlib>
 #include <thread>
 
-#include "contract.h"
+#include "program_support.h"
 
 namespace gpuos {
 namespace {
-
-Value binary(Op op, const Value& a, const Value& b) {
-  return ProgramBuilder::apply(op, {a, b});
-}
 
 /// The sums of rows.
 Program sum_program() {
@@ -29,20 +25,6 @@ Program below_maximum_program() {
       binary(Op::Subtract, x,
              ProgramBuilder::reduce(Op::Max, x, std::vector<int>{1}, true)));
   return builder.build();
-}
-
-TensorView matrix(float* data, std::int64_t rows, std::int64_t columns) {
-  TensorView view(data, rows);
-  view.dims = 2;
-  view.shape[1] = columns;
-  return view;
-}
-
-std::vector<float> ramp(std::size_t size, int first = 0) {
-  std::vector<float> values(size);
-  for (std::size_t i = 0; i < size; ++i)
-    values[i] = static_cast<float>((static_cast<int>(i) + first) % 101) - 50;
-  return values;
 }
 
 class ProgramMemory : public Contract {

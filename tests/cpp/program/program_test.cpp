@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "contract.h"
+#include "program_support.h"
 
 namespace gpuos {
 namespace {
@@ -28,24 +28,12 @@ class ProgramContract : public Contract {
 };
 GPUOS_INSTANTIATE_CONTRACT(ProgramContract);
 
-TensorView matrix(float* data, std::int64_t rows, std::int64_t columns) {
-  TensorView view(data, rows);
-  view.dims = 2;
-  view.shape[1] = columns;
-  return view;
-}
-
 TensorView strided(TensorView view, std::int64_t first, std::int64_t second) {
   view.has_strides = true;
   view.strides[0] = first;
   view.strides[1] = second;
   return view;
 }
-
-Value binary(Op op, const Value& a, const Value& b) {
-  return ProgramBuilder::apply(op, {a, b});
-}
-Value unary(Op op, const Value& a) { return ProgramBuilder::apply(op, {a}); }
 
 TEST_P(ProgramContract, AddsAndMultipliesAnySize) {
   ProgramBuilder builder;

@@ -11,11 +11,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-Value binary(Op op, const Value& a, const Value& b) {
-  return ProgramBuilder::apply(op, {a, b});
-}
-Value unary(Op op, const Value& a) { return ProgramBuilder::apply(op, {a}); }
-
 /// An array and how it is looked at.
 struct Input {
   DType dtype;

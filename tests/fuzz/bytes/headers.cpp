@@ -2,7 +2,6 @@
 // then the name and the text of each header, separated by zero bytes.
 #include "gpuos/error.h"
 #include "jit/header_packages.h"
-#include "jit/include_closure.h"
 #include "jit/source_inputs.h"
 #include "target.h"
 

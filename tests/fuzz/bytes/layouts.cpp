@@ -6,7 +6,7 @@
 
 #include "expression/expression.h"
 #include "gpuos/error.h"
-#include "program/overlap.h"
+#include "program/call_checks.h"
 #include "small_arrays.h"
 #include "target.h"
 
