@@ -2,7 +2,7 @@
 
 namespace gpuos {
 
-/// Whether exit() has begun: what takes long gives up then.
+/// Returns whether exit() has begun: what takes long gives up then.
 /// Threads: any.
 bool is_process_exiting() noexcept;
 

@@ -23,7 +23,7 @@ class Health {
   bool is_dead() const noexcept { return is_dead_.load(); }
   /// Only the first reason counts.
   void die(std::string operator_name, std::string message);
-  /// Whether it is dead and an operator is known to be the reason.
+  /// Returns whether it is dead and an operator is known to be the reason.
   bool names_operator() const;
   /// Throws: TaskError if it is dead.
   void check() const;

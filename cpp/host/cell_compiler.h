@@ -35,7 +35,7 @@ class CellCompiler {
   /// Throws: CompileError with the first error's place and the log,
   /// BackendUnavailable without a compiler, Error, Cancelled.
   HostImage compile(const CellSource& source);
-  /// Whether a text has an error; makes nothing.
+  /// Returns whether a text has an error; makes nothing.
   /// Throws: what compile() does.
   void check(const std::string& text);
   /// Returns the compiler's log for a source. It is empty if the compiler was

@@ -11,11 +11,11 @@ namespace gpuos::host {
 std::string dependencies_from(std::string_view rule,
                               std::string_view own_folder);
 
-/// Whether all of them are what they were; false for an empty text.
+/// Returns whether all of them are what they were; false for an empty text.
 bool are_unchanged(std::string_view dependencies);
 
-/// Whether a text says by itself that files or the time decide what it is,
-/// which a compiler names nowhere. In doubt it does.
+/// Returns whether a text says by itself that files or the time decide what it
+/// is, which a compiler names nowhere. In doubt it does.
 bool has_hidden_inputs(std::string_view source);
 
 }  // namespace gpuos::host

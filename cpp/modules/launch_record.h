@@ -21,7 +21,7 @@ class LaunchRecord {
   /// unloads: an event costs a launch more than the rest of the record.
   void follow() noexcept { is_followed_.store(true); }
 
-  /// Whether a launch in `stream` goes into a graph. Current.
+  /// Returns whether a launch in `stream` goes into a graph. Current.
   static bool is_capturing(CUstream stream) noexcept;
   /// A launch in `stream` has succeeded. Current. A failure to record an event
   /// is not the launch's: its stream is then unknown.
@@ -29,8 +29,8 @@ class LaunchRecord {
 
   /// A graph may launch the module at any time.
   bool is_captured() const noexcept { return is_captured_.load(); }
-  /// Whether all that is known of has ended. Nothing is launched any more.
-  /// Current.
+  /// Returns whether all that is known of has ended. Nothing is launched any
+  /// more. Current.
   bool have_ended() noexcept;
 
  private:

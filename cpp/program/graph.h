@@ -106,7 +106,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::map<Node, std::uint32_t> known_;
 };
 
-/// Whether `a + b` and `b + a` are the same.
+/// Returns whether `a + b` and `b + a` are the same.
 bool is_commutative(Op op) noexcept;
 
 /// The dtype that a number of Python has alone.

@@ -145,7 +145,8 @@ class Indexing {
     }
   }
 
-  /// Whether its parts are as long as those, for a reason that is known here.
+  /// Returns whether its parts are as long as those, for a reason that is known
+  /// here.
   bool is_cut_alike(const Join& join, const AxisIndex& part) const {
     const auto lengths = [&](std::size_t input) {
       const InputSource& source = graph_.sources[input];

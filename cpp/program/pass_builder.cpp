@@ -23,7 +23,8 @@ AxisMap dims_by_axis(const AxisMap& map, std::size_t rank) {
   return dims;
 }
 
-/// Whether the reduction goes along a dimension that may be longer than 1.
+/// Returns whether the reduction goes along a dimension that may be longer than
+/// 1.
 bool is_walked(const Node& reduction, std::span<const SetId> operand,
                std::size_t dim) {
   return reduction.reduces(dim) && operand[dim] != 0;

@@ -268,7 +268,7 @@ Schedule complete(Schedule schedule, const Graph& graph) {
   return schedule;
 }
 
-/// Whether the interpreter has room for all lanes of a row, so that a
+/// Returns whether the interpreter has room for all lanes of a row, so that a
 /// deterministic runtime may use it.
 bool has_room(const Schedule& schedule) {
   constexpr std::uint32_t kMost = kCellBytes / 4 / kMostRowLanes;

@@ -53,7 +53,7 @@ void write_key(std::span<const TensorView> views, std::int64_t*& key) {
   }
 }
 
-/// Whether `key` begins with the words of these views; steps over them.
+/// Returns whether `key` begins with the words of these views; steps over them.
 bool skip_same(std::span<const TensorView> views,
                const std::int64_t*& key) noexcept {
   for (const TensorView& view : views) {

@@ -99,8 +99,8 @@ struct Prepared {
   ByLoad<bool> needs_memory;  // temporaries, tables or what tasks gather
   bool is_resizable = false;  // for other sizes only numbers would differ
 
-  /// Whether it was prepared for arrays like these: as many, of these dtypes,
-  /// shapes and strides.
+  /// Returns whether it was prepared for arrays like these: as many, of these
+  /// dtypes, shapes and strides.
   bool fits(const CallViews& call) const noexcept;
 };
 

@@ -81,7 +81,8 @@ class PreparedCalls {
   /// Programs that were called or compiled and still exist.
   std::uint64_t programs() const;
 
-  /// Whether the load of the workers says something about how tasks are cut.
+  /// Returns whether the load of the workers says something about how tasks are
+  /// cut.
   bool heeds_load() const noexcept { return has_lanes_; }
 
  private:

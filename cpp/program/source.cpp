@@ -291,7 +291,7 @@ class SourceWriter {
     }
   }
 
-  /// Whether a reduction gathers an array's elements as they are.
+  /// Returns whether a reduction gathers an array's elements as they are.
   bool is_as_loaded(const Step& reduction) const {
     const std::uint32_t id = reduction.operands[0];
     return step(id).kind == Step::Kind::Load && !is_row_[id] &&

@@ -46,7 +46,7 @@ std::uint32_t clamp_tiles(std::uint64_t tiles, std::uint64_t most) {
       tiles, 1, std::min<std::uint64_t>(most, abi::kMaxTiles)));
 }
 
-/// Whether rows, not columns, follow each other in memory.
+/// Returns whether rows, not columns, follow each other in memory.
 bool has_close_rows(const Layout& layout) {
   if (layout.outer == 0 || layout.inner == 0) return false;
   for (std::uint32_t a = 0; a < layout.accesses; ++a) {

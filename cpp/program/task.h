@@ -26,8 +26,8 @@ struct Split {
   bool is_transposed = false;
   bool shares_rows = false;  // each slice of a row is a tile of its own
 
-  /// Whether a task cut so differs from one cut like `other` in nothing but the
-  /// number of its tiles.
+  /// Returns whether a task cut so differs from one cut like `other` in nothing
+  /// but the number of its tiles.
   bool is_alike(const Split& other) const noexcept {
     return row_lanes == other.row_lanes && slices == other.slices &&
            is_transposed == other.is_transposed &&
@@ -35,8 +35,8 @@ struct Split {
   }
 };
 
-/// Whether rows have the lanes that device/program_device_order.h asks for,
-/// however long they are.
+/// Returns whether rows have the lanes that device/program_device_order.h asks
+/// for, however long they are.
 bool has_ordered_lanes(const Workers& workers, std::uint32_t cells) noexcept;
 
 /// Rows of so many columns that one task may have.

@@ -73,8 +73,8 @@ class Writer {
   }
 
  private:
-  /// Whether part 1 begins with what part 0 ended with. The loop of plain texts
-  /// runs both in one go, and reads cells one instruction ahead.
+  /// Returns whether part 1 begins with what part 0 ended with. The loop of
+  /// plain texts runs both in one go, and reads cells one instruction ahead.
   bool needs_last_of_row(const std::vector<std::uint64_t>& ends) const {
     if (ends[0] == 0 || ends[0] == ends[1]) return false;
     const Instruction& made = instructions_[ends[0] - 1];

@@ -133,8 +133,8 @@ class Backend {
   virtual const Access* find_unreachable(std::span<const Access>) {
     return nullptr;
   }
-  /// Whether `tasks` tasks can be queued, room given, without a call of the
-  /// driver and without a wait. `meets`: they must come after others.
+  /// Returns whether `tasks` tasks can be queued, room given, without a call of
+  /// the driver and without a wait. `meets`: they must come after others.
   virtual bool can_queue_now(const Route&, std::uint32_t /*tasks*/,
                              std::span<const Access>, bool /*meets*/) {
     return true;
@@ -147,7 +147,7 @@ class Backend {
   /// ring is full.
   virtual std::optional<Place> reserve(const Route& route,
                                        std::uint32_t tasks) = 0;
-  /// Whether the flush that was launched last still runs.
+  /// Returns whether the flush that was launched last still runs.
   virtual bool is_busy(const Route&) const { return false; }
   /// Blocks that a chain in the open flush of `route` may take.
   virtual std::uint32_t most_chain_blocks(const Route&) const { return 1; }
@@ -181,8 +181,8 @@ class Backend {
   /// check() has reported.
   virtual void check_all() = 0;
 
-  /// Whether what is submitted to the stream becomes part of a graph, which may
-  /// run again at any time.
+  /// Returns whether what is submitted to the stream becomes part of a graph,
+  /// which may run again at any time.
   virtual bool captures(const Stream&) { return false; }
 
   // ---- Operators. No lock is held.
@@ -193,7 +193,7 @@ class Backend {
   /// for each slot, then one for each place of the rings. There from the first
   /// load() of a checked operator on.
   virtual std::span<abi::Fault> faults() noexcept = 0;
-  /// Whether a graph that was captured holds tasks of this slot.
+  /// Returns whether a graph that was captured holds tasks of this slot.
   virtual bool is_captured(std::uint32_t) const noexcept { return false; }
   /// The slots are not used by any pending task any more.
   virtual void unload(std::span<const std::uint32_t> slots) noexcept = 0;

@@ -70,8 +70,8 @@ inline bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
-/// Whether nothing can be wrong with an input of an elementwise operator: the
-/// usual case.
+/// Returns whether nothing can be wrong with an input of an elementwise
+/// operator: the usual case.
 inline bool is_usual(const TensorView& in, const TensorView& out) noexcept {
   return in.dims == 1 && out.dims == 1 && !in.has_strides &&
          in.dtype == out.dtype && in.shape[0] == out.shape[0];

@@ -93,7 +93,7 @@ inline std::uint32_t write_gap(abi::Member* block,
   return record + abi::kChainRecords - used;
 }
 
-/// Whether the chain waits for the batch that began so far before it.
+/// Returns whether the chain waits for the batch that began so far before it.
 inline bool waits_for(const abi::Payload& chain, u16 distance) noexcept {
   u16 distances[abi::kMaxChainWaits];
   std::memcpy(distances, chain.args, sizeof(distances));

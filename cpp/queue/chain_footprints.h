@@ -28,7 +28,7 @@ class ChainFootprints {
     std::uint32_t newest_count = 0;
     std::array<Access, 8> newest{};
 
-    /// Whether a task has to come after the newest member.
+    /// Returns whether a task has to come after the newest member.
     bool meets_newest(std::span<const Access> accesses) const noexcept {
       const std::span members(newest.data(), newest_count);
       return std::ranges::any_of(accesses, [&](const Access& a) {

@@ -78,9 +78,9 @@ class HazardTable {
   bool has_room(std::size_t accesses) const noexcept {
     return last_ - first_ + accesses <= capacity();
   }
-  /// Whether so much is in the table that prune() should be called. To do so
-  /// for each task would have each of them look at a word that a worker is
-  /// about to write.
+  /// Returns whether so much is in the table that prune() should be called. To
+  /// do so for each task would have each of them look at a word that a worker
+  /// is about to write.
   bool is_long() const noexcept { return last_ - first_ > capacity() / 4; }
   /// There must be room.
   void add(std::span<const Access> accesses, const BatchRef& batch) {
@@ -271,8 +271,8 @@ class HazardTable {
                        return is_pending(pages_[bucket].mixed);
                      });
   }
-  /// Whether the newest access of this range is a read of the newest batch, as
-  /// `access` is: one entry is enough for both.
+  /// Returns whether the newest access of this range is a read of the newest
+  /// batch, as `access` is: one entry is enough for both.
   bool is_read_again(const Access& access, const Same& same) const noexcept;
   /// Notes what `access` meets if only its own range has to be looked at, and
   /// of that one entry.

@@ -22,7 +22,7 @@ class Body;
 }
 class OperatorHistory;
 
-/// Whether built-in operators know it.
+/// Returns whether built-in operators know it.
 constexpr bool has_builtins(DType dtype) noexcept {
   return static_cast<std::uint32_t>(dtype) < kBuiltinDTypes;
 }
@@ -117,7 +117,7 @@ struct HasChanged : InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
-/// Whether `b` can stand where `a` stood in a call that was made.
+/// Returns whether `b` can stand where `a` stood in a call that was made.
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b);
 /// Why `b` cannot stand where `a` stood in calls that will be made: "expected
 /// ..., got ..."; empty: it can. It may take further parameters that have

@@ -114,8 +114,8 @@ class Ring {
     return memory_.descriptors[place_of(position)];
   }
 
-  /// Whether the batch that began at `begin` is finished; its results are then
-  /// visible to this thread.
+  /// Returns whether the batch that began at `begin` is finished; its results
+  /// are then visible to this thread.
   bool is_done(std::uint64_t begin) const noexcept {
     // Pairs with the store to `done` in finish_task() of worker.cu, in
     // finish_burst() of burst.h and in HostBackend.

@@ -125,7 +125,7 @@ class Fragment {
   std::size_t literals_ = 0;
 };
 
-/// Whether both are the same elements in the same places.
+/// Returns whether both are the same elements in the same places.
 bool is_same_array(const TensorView& a, const TensorView& b) noexcept;
 
 }  // namespace gpuos::requests

@@ -17,8 +17,9 @@ namespace gpuos::requests {
 /// per output and one lookup per operand show this.
 class Written {
  public:
-  /// Whether no request reads or writes what another one writes, by owners,
-  /// and none reduces, which could share its loop over a row with another.
+  /// Returns whether no request reads or writes what another one writes, by
+  /// owners, and none reduces, which could share its loop over a row with
+  /// another.
   bool are_independent(std::span<const Request> requests);
 
  private:

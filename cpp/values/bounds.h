@@ -16,7 +16,8 @@ struct Bounds {
 /// memory are.
 Bounds bounds_of(const std::uint64_t* addresses, std::size_t count) noexcept;
 
-/// Whether some [lows[i], highs[i]) has bytes in common with [low, high).
+/// Returns whether some [lows[i], highs[i]) has bytes in common with [low,
+/// high).
 bool any_overlaps(const std::int64_t* lows, const std::int64_t* highs,
                   std::size_t count, std::int64_t low,
                   std::int64_t high) noexcept;

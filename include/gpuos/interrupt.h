@@ -22,7 +22,7 @@ class Interrupt {
 
   static constexpr std::chrono::milliseconds kPeriod{50};
 
-  /// Whether this thread was told to stop. Cheap enough for a loop.
+  /// Returns whether this thread was told to stop. Cheap enough for a loop.
   static bool is_asked_for() noexcept;
   /// Throws: Cancelled, naming `what` was waited for, if it was.
   static void check(const char* what);

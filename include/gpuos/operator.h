@@ -112,8 +112,8 @@ class Operator {
   const std::vector<std::string>& input_names() const;
   /// The text of an expression; empty: it is a whole operator, or built in.
   std::string expression() const;
-  /// Whether that has a reduction: then one element of the result is computed
-  /// of many, and the arrays cannot be given in parts.
+  /// Returns whether that has a reduction: then one element of the result is
+  /// computed of many, and the arrays cannot be given in parts.
   bool reduces() const;
   /// Returns the parameters of its current version, in order.
   const std::vector<Parameter>& params() const;

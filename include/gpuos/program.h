@@ -204,7 +204,7 @@ class ProgramBuilder {
   /// may be right for no others.
   /// Throws: InvalidArgument, also if none were set.
   static Shape shape_of(const Value& value);
-  /// Whether shape_of() was asked for a value of this builder.
+  /// Returns whether shape_of() was asked for a value of this builder.
   bool has_told_shapes() const;
   /// Notes that what is built with the number that `value` is in one call may
   /// be right for no other. False: it is not computed of a call's scalars

@@ -107,7 +107,7 @@ constexpr std::size_t operands_of(Recipe recipe) noexcept {
   }
 }
 
-/// Whether a row recipe's result has the operand's shape.
+/// Returns whether a row recipe's result has the operand's shape.
 constexpr bool keeps_rows(Recipe recipe) noexcept {
   switch (recipe) {
 #define GPUOS_CASE(name, ...) case Recipe::name:
@@ -119,7 +119,7 @@ constexpr bool keeps_rows(Recipe recipe) noexcept {
   }
 }
 
-/// Whether the result of a row recipe has one element for each row.
+/// Returns whether the result of a row recipe has one element for each row.
 constexpr bool is_reducing(Recipe recipe) noexcept {
   switch (recipe) {
 #define GPUOS_CASE(name, ...) case Recipe::name:

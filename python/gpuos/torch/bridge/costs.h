@@ -82,7 +82,7 @@ struct Priced {
 /// Returns the extra time compared with PyTorch, without the call. Units:
 /// nanoseconds.
 std::int64_t loss_of(const Priced& call);
-/// Whether that is more than deferring it saves.
+/// Returns whether that is more than deferring it saves.
 bool is_too_dear(const Priced& call);
 /// Returns the most elements for which an elementwise operation is cheap on any
 /// device.
@@ -90,8 +90,8 @@ constexpr std::int64_t cheap_elems(Recipe recipe) {
   return kCheapElems[static_cast<std::size_t>(recipe)];
 }
 
-/// Whether operations are left to PyTorch for what they cost; else for their
-/// size alone, as tests want it.
+/// Returns whether operations are left to PyTorch for what they cost; else for
+/// their size alone, as tests want it.
 void weigh_costs(bool weighs);
 bool weighs_costs() noexcept;
 

@@ -87,8 +87,8 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
          (is_usual_tensor(out) && is_aligned(out) && out.device() == device);
 }
 
-/// Whether NumPy, say, may write what is read, or read what is written, while
-/// Python goes on: it is done at once. By name a program says when.
+/// Returns whether NumPy, say, may write what is read, or read what is written,
+/// while Python goes on: it is done at once. By name a program says when.
 bool are_shared(std::span<const Operand> operands, const Tensor& out) {
   for (const Operand& operand : operands)
     if (!operand.is_number() && is_shared(*operand.tensor)) return true;
@@ -111,10 +111,10 @@ bool is_unusual(const c10::Scalar& number, const Elementwise& what,
   return is_parameter && !std::isfinite(number.toDouble());
 }
 
-/// Whether PyTorch makes elements of the half type `common` of a tensor of
-/// another dtype, on the CPU, and so rounds it before it computes. Factors and
-/// divisors of one element are numbers to it; what is chosen from operands is
-/// rounded once.
+/// Returns whether PyTorch makes elements of the half type `common` of a tensor
+/// of another dtype, on the CPU, and so rounds it before it computes. Factors
+/// and divisors of one element are numbers to it; what is chosen from operands
+/// is rounded once.
 bool is_rounded_first(const Elementwise& what,
                       std::span<const Operand> operands,
                       at::ScalarType common) {
@@ -135,7 +135,8 @@ bool is_rounded_first(const Elementwise& what,
   return false;
 }
 
-/// Whether all operands have one dense layout, which the result will have too.
+/// Returns whether all operands have one dense layout, which the result will
+/// have too.
 bool are_of_one_layout(std::span<const Operand> operands,
                        at::IntArrayRef shape) {
   const Tensor* first = nullptr;
@@ -226,10 +227,10 @@ bool is_flat(std::span<const Operand> operands, const Tensor& out) {
   return true;
 }
 
-/// Whether PyTorch casts one of them before it computes, as it does on the CPU
-/// and for where() everywhere, and finds other strides for the result by the
-/// copy: gaps are gone in it, and where the size is 1, or elements were the
-/// same one, steps are new.
+/// Returns whether PyTorch casts one of them before it computes, as it does on
+/// the CPU and for where() everywhere, and finds other strides for the result
+/// by the copy: gaps are gone in it, and where the size is 1, or elements were
+/// the same one, steps are new.
 bool is_cast_otherwise(const Elementwise& what,
                        std::span<const Operand> operands,
                        at::ScalarType common) {
@@ -247,7 +248,7 @@ bool is_cast_otherwise(const Elementwise& what,
   return false;
 }
 
-/// Whether PyTorch makes a tensor of the number that is operand `i`.
+/// Returns whether PyTorch makes a tensor of the number that is operand `i`.
 bool is_made_a_tensor(Recipe recipe, std::size_t i) {
   switch (recipe) {
     case Recipe::AddScaled:
@@ -315,9 +316,9 @@ void put_views(Deferred& deferred, std::span<const Operand> operands,
   }
 }
 
-/// Whether `out` takes a result of that dtype. In place PyTorch casts it, and
-/// so do requests by name; into others each operator of PyTorch has rules of
-/// its own.
+/// Returns whether `out` takes a result of that dtype. In place PyTorch casts
+/// it, and so do requests by name; into others each operator of PyTorch has
+/// rules of its own.
 bool may_hold(const Tensor& out, at::ScalarType result,
               std::span<const Operand> operands, bool is_by_name) {
   const Tensor* first = operands[0].tensor;

@@ -29,7 +29,7 @@ inline bool may_wake() {
   return scheduler_depth > 0 && --calls_to_look == 0 && try_to_wake() &&
          is_usual_thread();
 }
-/// Whether this thread defers at all now.
+/// Returns whether this thread defers at all now.
 [[gnu::always_inline]] inline bool may_take() {
   return (C10_LIKELY(is_usual_thread()) || may_wake()) && !has_function_mode();
 }

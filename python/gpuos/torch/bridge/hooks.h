@@ -33,7 +33,7 @@ inline void watch(c10::StorageImpl* storage) {
 inline void unwatch(c10::StorageImpl* storage) {
   if (hook_of(storage) == &on_access) storage->clear_materializer();
 }
-/// Whether what waits may read or write it.
+/// Returns whether what waits may read or write it.
 inline bool may_be_used(c10::StorageImpl* storage) {
   return storage->has_materializer();
 }

@@ -11,14 +11,14 @@
 
 namespace gpuos::bridge {
 
-/// Whether the operation that was asked for last was refused for good; asked
-/// once.
+/// Returns whether the operation that was asked for last was refused for good;
+/// asked once.
 inline bool take_refusal() noexcept {
   return C10_UNLIKELY(std::exchange(is_left_to_pytorch, false));
 }
 
-/// Whether what waits neither writes memory of `tensor`, if that has no mark,
-/// nor uses it, if an operator is to write it.
+/// Returns whether what waits neither writes memory of `tensor`, if that has no
+/// mark, nor uses it, if an operator is to write it.
 inline bool is_apart(const Tensor& tensor, bool writes) {
   return tensor.has_storage() && tensor.layout() == at::kStrided &&
          !pending.writes(storage_of(tensor)) &&
@@ -36,8 +36,8 @@ struct Leaving {
   WithoutMode without{};
 };
 
-/// Whether what was refused above autograd would be of no use below it: on a
-/// processor that saves nothing.
+/// Returns whether what was refused above autograd would be of no use below it:
+/// on a processor that saves nothing.
 inline bool is_left_below(const Tensor& tensor) {
   return tensor.is_cpu() && is_usual_thread() && weighs_costs();
 }

@@ -17,7 +17,7 @@ inline constexpr bool kHoldsObjects = false;
 inline constexpr bool kHoldsObjects = true;
 #endif
 
-/// Whether this thread holds the GIL.
+/// Returns whether this thread holds the GIL.
 bool has_gil() noexcept;
 
 /// Objects of tensors that must live until requests are done. A tensor keeps

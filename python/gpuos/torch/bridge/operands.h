@@ -24,7 +24,7 @@ struct Operand {
   bool is_number() const noexcept { return tensor == nullptr; }
 };
 
-/// Whether PyTorch's type of it is bool.
+/// Returns whether PyTorch's type of it is bool.
 bool is_bool(const Operand& operand);
 
 /// Null for a tensor; the number for a 0-d tensor that PyTorch made of one.
@@ -40,7 +40,7 @@ inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
 }
 
-/// Whether the tensor has a storage, and its memory is there.
+/// Returns whether the tensor has a storage, and its memory is there.
 inline bool has_memory(const Tensor& tensor) {
   c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && !is_watched_by_others(storage);
@@ -76,18 +76,19 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
 TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
                    at::IntArrayRef strides);
 
-/// Whether any element of the one may be in the memory of the other, which need
-/// not be of the same storage: two views of an array of NumPy have one each.
-/// Both have elements.
+/// Returns whether any element of the one may be in the memory of the other,
+/// which need not be of the same storage: two views of an array of NumPy have
+/// one each. Both have elements.
 bool may_share_memory(const Tensor& a, const Tensor& b);
-/// Whether its elements lie where the processor, or the GPU, takes them.
+/// Returns whether its elements lie where the processor, or the GPU, takes
+/// them.
 bool is_aligned(const Tensor& tensor);
 
-/// Whether an elementwise operation may write `out` while it reads `in`: not
-/// the same memory, or exactly the same elements.
+/// Returns whether an elementwise operation may write `out` while it reads
+/// `in`: not the same memory, or exactly the same elements.
 bool may_write_beside(const Tensor& out, const Tensor& in);
-/// Whether two elements of `tensor` may be one place in memory. True also of
-/// some odd strides whose elements lie apart.
+/// Returns whether two elements of `tensor` may be one place in memory. True
+/// also of some odd strides whose elements lie apart.
 bool overlaps_itself(const Tensor& tensor);
 
 }  // namespace gpuos::bridge

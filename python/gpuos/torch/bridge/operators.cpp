@@ -52,22 +52,23 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 
 // ---- everything else
 
-/// Whether it is dtype, device and sizes of its tensor that `op` asks for.
+/// Returns whether it is dtype, device and sizes of its tensor that `op` asks
+/// for.
 bool asks_for_sizes_alone(std::string_view name) {
   return name == "aten::rand_like" || name == "aten::randn_like" ||
          name == "aten::randint_like";
 }
 
-/// Whether a schema may be silent of what `op` writes, or gives other memory
-/// to.
+/// Returns whether a schema may be silent of what `op` writes, or gives other
+/// memory to.
 bool writes_in_silence(std::string_view name) {
   for (const char* part : {"norm", "rnn", "set_", "resize", "record_stream"})
     if (name.find(part) != std::string_view::npos) return true;
   return !name.starts_with("aten::");
 }
 
-/// Whether the result is the same if `op` runs before what waits: that writes
-/// nothing which this reads, and uses nothing which this writes.
+/// Returns whether the result is the same if `op` runs before what waits: that
+/// writes nothing which this reads, and uses nothing which this writes.
 bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
                   c10::ArrayRef<c10::IValue> values) {
   const std::string& name = op.operator_name().name;
@@ -152,8 +153,8 @@ bool is_on_cpu(c10::ArrayRef<c10::IValue> arguments) {
 class Taker {
  public:
   virtual ~Taker() = default;
-  /// Whether PyTorch has one launch, or one loop, for a list of tensors: to put
-  /// each off saves nothing.
+  /// Returns whether PyTorch has one launch, or one loop, for a list of
+  /// tensors: to put each off saves nothing.
   virtual bool is_of_lists() const noexcept { return false; }
   virtual bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
                     std::vector<c10::IValue>& results) const = 0;

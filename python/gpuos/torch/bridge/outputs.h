@@ -18,8 +18,8 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
 Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
                               at::ScalarType type, const Site& site);
 
-/// Whether results come from slabs. Not during the capture of a graph, whose
-/// memory is its own.
+/// Returns whether results come from slabs. Not during the capture of a graph,
+/// whose memory is its own.
 void use_slabs(bool use);
 /// Frees unused memory of results, except `kept` bytes of each stream.
 void trim_slabs(std::size_t kept);

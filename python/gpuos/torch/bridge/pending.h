@@ -107,18 +107,20 @@ class Pending {
     return generation_.load(std::memory_order_relaxed);
   }
 
-  /// Whether operators may go ahead of what waits that touch none of it.
+  /// Returns whether operators may go ahead of what waits that touch none of
+  /// it.
   bool may_wait() const noexcept {
     return own_.load(std::memory_order_relaxed) == 0;
   }
-  /// Whether what waits writes memory that tensors without a mark may have.
+  /// Returns whether what waits writes memory that tensors without a mark may
+  /// have.
   bool writes_old() const noexcept {
     return writes_old_.load(std::memory_order_relaxed);
   }
-  /// Whether `storage` may be such memory.
+  /// Returns whether `storage` may be such memory.
   bool writes(const c10::StorageImpl* storage);
-  /// Whether a tensor that is given other memory must be run before, because
-  /// its object is held in place of its memory.
+  /// Returns whether a tensor that is given other memory must be run before,
+  /// because its object is held in place of its memory.
   bool holds_objects() const noexcept {
     // Pairs with the release in run_all(): who sees false finds the results.
     return holds_objects_.load(std::memory_order_acquire);
@@ -154,7 +156,7 @@ class Pending {
   void shut_down();
   RequestStats stats();
 
-  /// Whether chunks for a GPU are started by a thread of their own.
+  /// Returns whether chunks for a GPU are started by a thread of their own.
   void use_starter(bool use);
   /// Waits for it and ends it; the next chunk begins another.
   void stop_starter();
@@ -273,8 +275,8 @@ class Pending {
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
   Done run_all(std::string& error);
-  /// Whether batch_ is started before `next` is added, and `count - 1` more.
-  /// Notes how long it is when a start is first found to be wanted.
+  /// Returns whether batch_ is started before `next` is added, and `count - 1`
+  /// more. Notes how long it is when a start is first found to be wanted.
   bool is_due_before(const Needs& next, std::size_t count);
   void start_now();
   void release(Batch batch);

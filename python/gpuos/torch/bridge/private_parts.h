@@ -60,7 +60,7 @@ struct Fields : c10::TensorImpl {
     // memory held before, so that tensors alike would differ now and then.
     return kind << 1;
   }
-  /// Whether a subclass answers for its sizes.
+  /// Returns whether a subclass answers for its sizes.
   static bool has_own_sizes(const Tensor& tensor) {
     return (tensor.unsafeGetTensorImpl()->*(&Fields::matches_policy))(
         SizesStridesPolicy::CustomStrides);
@@ -117,7 +117,7 @@ inline void weak_incref_unseen(c10::intrusive_ptr_target* object) {
   add_to_unseen(object, c10::detail::kWeakReferenceCountOne);
 }
 
-/// Whether functions of Python have a say in what this thread calls.
+/// Returns whether functions of Python have a say in what this thread calls.
 inline bool has_function_modes(const at::impl::PythonTorchFunctionTLS* state) {
   return !(state->*function_modes(state)).empty();
 }

@@ -117,7 +117,7 @@ bool are_shared(const Tensor& tensor, const RowArguments& arguments) {
          (arguments.bias.defined() && is_shared(arguments.bias));
 }
 
-/// Whether the elements of a row do not follow each other in memory.
+/// Returns whether the elements of a row do not follow each other in memory.
 bool is_across(const Tensor& tensor, std::uint8_t axes) {
   for (std::int64_t d = tensor.dim(); d-- > 0;)
     if (tensor.size(d) > 1) return (axes >> d & 1) == 0;

@@ -119,7 +119,8 @@ PyObject* owner_of(const std::function<void(void*)>& deleter) {
   return owner;
 }
 
-/// Whether weak references lead to an object. Its count does not have them.
+/// Returns whether weak references lead to an object. Its count does not have
+/// them.
 bool has_weak_references(PyObject* object) {
   const Py_ssize_t offset = Py_TYPE(object)->tp_weaklistoffset;
   if (offset <= 0) return false;

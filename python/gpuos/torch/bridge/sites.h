@@ -51,7 +51,7 @@ void forget_sites();
 /// that no thread copies a site.
 std::vector<std::shared_ptr<void>> retire_sites();
 
-/// Whether requests run in it. Takes no lock.
+/// Returns whether requests run in it. Takes no lock.
 bool is_runtime_of_site(const Runtime* runtime) noexcept;
 
 /// Every runner that was made.

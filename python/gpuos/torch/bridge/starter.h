@@ -20,7 +20,7 @@ class Starter {
 
   /// The job before must have ended. It must not throw.
   void start(std::function<void()> job);
-  /// Whether start() would be too early. May be wrong a moment later.
+  /// Returns whether start() would be too early. May be wrong a moment later.
   bool is_busy() const noexcept {
     return state_.load(std::memory_order_relaxed) == kBusy;
   }
