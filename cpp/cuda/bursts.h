@@ -31,11 +31,11 @@ class Bursts {
   /// Takes places in the open flush of `stream`; a flush of another stream is
   /// launched first.
   std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
-  /// Returns whether reserve() for so many tasks, and launch_if_long() after
-  /// it, will not call the driver.
+  /// Returns whether reserve() for `tasks` tasks, and a following
+  /// launch_if_long(), need no driver call.
   bool can_queue_now(CUstream stream, std::uint32_t tasks) const noexcept;
-  /// The next task of `stream`, and so its flush, comes after one that was
-  /// launched.
+  /// Notes that the next task of `stream`, and so its flush, depends on a
+  /// launched one.
   void meet_launched(CUstream stream) noexcept {
     if (is_open_in(stream)) open_.meets_launched = true;
     meets_launched_ = true;  // it may go to a new one
@@ -107,7 +107,7 @@ class Bursts {
   bool is_behind() const noexcept {
     return before_last_ && !ring_.is_done(*before_last_);
   }
-  /// Returns whether an open flush of so many tasks is not to wait for more.
+  /// Returns whether an open flush of `tasks` tasks should be launched at once.
   bool is_long(std::uint32_t tasks) const noexcept;
   void launch(const Flush& flush);
   void fail(const Flush& flush);
@@ -136,7 +136,7 @@ class Bursts {
   Event event_;
   Flush open_;
   bool meets_launched_ = false;  // what comes next does
-  // Where the last two flushes that were launched begin.
+  // The begins of the last two launched flushes.
   std::optional<std::uint64_t> last_;
   std::optional<std::uint64_t> before_last_;
   abi::InlineLaunch launch_{};

@@ -6,7 +6,7 @@
 
 namespace gpuos::host {
 
-/// The first error that a log of a C++ compiler tells of.
+/// The first error in a log of a C++ compiler.
 struct CompilerError {
   std::string line;   // "axpy.cpp:3:7: error: ..."; the log's first line if
                       // none is known

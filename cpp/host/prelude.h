@@ -10,16 +10,17 @@
 
 namespace gpuos::host {
 
-/// A text that stands before many sources, for the compiler to read once.
+/// A common prefix of many sources, which the compiler reads once.
 ///
-/// It is read in a thread while sources are compiled that cannot wait for it.
+/// A thread reads it while sources are compiled that cannot wait for it.
 /// Threads: any.
 class Prelude {
  public:
   /// `command`: the compiler and the options that its users are compiled with.
   /// Throws: Error.
   Prelude(const std::vector<std::string>& command, const std::string& text);
-  /// Ends a compiler that still reads it: who wants another text need not wait.
+  /// Ends a compiler that still reads it, so users of another text need not
+  /// wait.
   ~Prelude();
   Prelude(const Prelude&) = delete;
   Prelude& operator=(const Prelude&) = delete;

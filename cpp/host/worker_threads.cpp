@@ -52,8 +52,8 @@ void WorkerThreads::stop(std::chrono::milliseconds grace) {
     if (has_left[i]) {
       threads_[i].join();
     } else {
-      // It runs an operator that does not end. A thread cannot be killed
-      // safely; it keeps its reference to what it touches.
+      // It runs an endless operator. A thread cannot be killed safely. It keeps
+      // its reference to the memory that it uses.
       threads_[i].detach();
     }
   }

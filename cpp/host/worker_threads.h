@@ -17,7 +17,7 @@ namespace gpuos::host {
 /// Lifetime: stop() before the destructor.
 class WorkerThreads {
  public:
-  /// One thread for each entry of `shared->states`.
+  /// Starts one thread for each entry of `shared->states`.
   /// Throws: BackendUnavailable if the system gives fewer.
   explicit WorkerThreads(const std::shared_ptr<Shared>& shared);
   WorkerThreads(const WorkerThreads&) = delete;

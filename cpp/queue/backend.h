@@ -91,7 +91,7 @@ struct Traits {
 
 /// The source of a checked operator.
 struct CheckedSource {
-  std::string prelude;  // stands before its first line
+  std::string prelude;  // is put before its first line
   std::string text;
 };
 
@@ -113,7 +113,7 @@ struct OperatorBuild {
   }
 };
 
-/// Something that runs tasks. Both implementations obey one contract
+/// Runs tasks. Both implementations obey one contract
 /// (tests/cpp/runtime/runtime_contract_test.cpp).
 ///
 /// Lifetime: the destructor stops the workers; it never throws.
@@ -157,7 +157,7 @@ class Backend {
   /// Whole-source tasks are at `place`; the watchdog looks after them.
   virtual void watch(const Route& route, const Place& place,
                      std::uint32_t tasks, const std::string& operator_name) = 0;
-  /// Launch what waits for a burst; null: in every stream.
+  /// Launches pending bursts of one stream; null: of every stream.
   virtual void flush(const Stream* only) = 0;
   /// Makes sure that the batch will run without another call.
   virtual void ensure_running(const BatchRef& batch) = 0;
@@ -168,8 +168,8 @@ class Backend {
 
   // ---- Waiting. No lock is held.
 
-  /// Passes time until a batch may have finished, but not past `deadline`; the
-  /// host runs tasks of the batch's ring meanwhile, those at positions before
+  /// Passes time until a batch may have finished, but not beyond `deadline`.
+  /// The host meanwhile runs tasks of the batch's ring at positions before
   /// `end`. `turn` counts the calls of one wait, from 0.
   virtual void pause(const BatchRef& batch, std::uint64_t end,
                      std::uint64_t turn, Deadline deadline) = 0;
@@ -181,8 +181,8 @@ class Backend {
   /// check() has reported.
   virtual void check_all() = 0;
 
-  /// Returns whether what is submitted to the stream becomes part of a graph,
-  /// which may run again at any time.
+  /// Returns whether submissions to the stream become part of a graph, which
+  /// may run again at any time.
   virtual bool captures(const Stream&) { return false; }
 
   // ---- Operators. No lock is held.
@@ -209,15 +209,15 @@ class Backend {
   virtual void fill_stats(Stats& stats) const = 0;
   /// From now on the watchdog gives a task no more than `limit`.
   virtual void limit_tasks(std::chrono::milliseconds limit) noexcept = 0;
-  /// Stop taking tasks and stop the workers. Everything pending was waited
-  /// for, or the backend is dead. Throws what has not been reported.
+  /// Stops taking tasks and stops the workers. Everything pending was waited
+  /// for, or the backend is dead. Throws errors that were not reported yet.
   virtual void stop() = 0;
   /// Returns whether stop() abandoned a thread that still uses this object and
   /// the submit lock. Then neither may ever be destroyed.
   virtual bool is_left_running() const noexcept { return false; }
 
  protected:
-  Traits traits_;  // set by the constructor of what derives from it
+  Traits traits_;  // set by the constructor of the derived class
 };
 
 }  // namespace gpuos

@@ -76,7 +76,7 @@ inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
   return record + length;
 }
 
-/// Adds a member after those that `chain` has.
+/// Adds a member after the existing ones of `chain`.
 inline void add_member(abi::Payload& chain, u32 slot, u32 count,
                        const void* args, std::uint32_t arg_count) noexcept {
   auto* block = reinterpret_cast<abi::Member*>(chain.args[abi::kChainBlock]);

@@ -20,7 +20,7 @@ class ChainFootprints {
     BatchRef batch;
     std::uint64_t position = HazardTable::kNoPosition;
     std::uint32_t count = 0;
-    std::uint64_t seen = 0;  // bit_of() of what it touched
+    std::uint64_t seen = 0;  // bit_of() of all touched memory
     std::array<Access, 8> touched{};
     // For a chain with whole operators this is the memory of its newest member,
     // or nothing if that is too much.

@@ -83,7 +83,7 @@ class Groups {
       if (group.order == order && group.moved_into == kNone) function(group);
     }
   }
-  /// In the order of the requests' steps.
+  /// Visits members in the order of the requests' steps.
   template <typename Function>
   void for_each_member(const Group& group, Function function) const {
     for (std::uint32_t request = group.first; request != kNone;
@@ -95,7 +95,7 @@ class Groups {
   }
 
  private:
-  /// Groups that a request may join, best first, and what it must obey.
+  /// Groups that a request may join, best first, and its constraints.
   struct Choice;
 
   void place(std::uint32_t request);
@@ -112,7 +112,7 @@ class Groups {
                          const Owner& owner) const noexcept;
   void add(std::uint32_t request, std::uint32_t group);
   void read(std::uint32_t request, std::uint32_t group);
-  /// `toucher`: that of the output's owner before this request.
+  /// `toucher` is the output owner's toucher before this request.
   void write(std::uint32_t request, std::uint32_t group, std::uint32_t toucher);
   void touch_operands(std::uint32_t request, std::uint32_t group);
   void touch(Owner& owner, std::uint32_t group, const Array& array);
@@ -135,7 +135,7 @@ class Groups {
   bool is_of_rows(std::uint32_t request, std::uint32_t group);
   /// Returns whether all that it reads are such members.
   bool is_of_rows_alone(std::uint32_t request, std::uint32_t group);
-  /// Returns whether the group may go on with a request that writes to this
+  /// Returns whether the group may continue with a request that writes to this
   /// owner.
   static bool may_write(const Group& group, const Owner& out) noexcept {
     return !group.is_reduced || out.toucher == kNone;

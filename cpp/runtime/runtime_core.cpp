@@ -244,7 +244,7 @@ void RuntimeCore::close_now() {
   try {
     submitter.close();
   } catch (...) {
-    // The last flush; what was launched before it still runs.
+    // // The last flush failed; earlier launches still run.
     failure = std::current_exception();
   }
   // It waits while tasks finish. The deadline is the watchdog's time without

@@ -71,7 +71,7 @@ Format format_of(DType dtype) {
   }
 }
 
-// To the nearest number of the format; ties to even.
+// Rounds to the nearest number of the format, ties to even.
 std::uint64_t rounded_bits(double value, const Format& format) {
   const auto& [bits, fraction, most] = format;
   const std::uint64_t sign_bit = std::uint64_t{1} << (bits - 1);

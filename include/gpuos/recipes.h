@@ -7,9 +7,9 @@
 
 namespace gpuos {
 
-// X(recipe, operands): what PyTorch (ATen) computes and the vocabulary does
-// not, or otherwise. Operands in this order; those called numbers in the
-// comment always are numbers.
+// X(recipe, operands): functions of PyTorch (ATen) that differ from the
+// vocabulary's or are missing there. Operands are in this order. Those that a
+// comment calls numbers are always numbers.
 #define GPUOS_TORCH_RECIPES(X)                                              \
   X(Copy, 1)      /* a cast, a copy */                                      \
   X(AddScaled, 3) /* a + alpha * b; number alpha */                         \
