@@ -8,8 +8,8 @@
 namespace gpuos {
 
 // X(recipe, operands): functions of PyTorch (ATen) that differ from the
-// vocabulary's or are missing there. Operands are in this order. Those that a
-// comment calls numbers are always numbers.
+// vocabulary's or are missing there. Operands are in this order. Operands that
+// a comment calls numbers are always numbers.
 #define GPUOS_TORCH_RECIPES(X)                                              \
   X(Copy, 1)      /* a cast, a copy */                                      \
   X(AddScaled, 3) /* a + alpha * b; number alpha */                         \
