@@ -78,7 +78,8 @@ bool is_made_of_number(const Tensor& tensor) {
   return C10_UNLIKELY(tensor.unsafeGetTensorImpl()->is_wrapped_number());
 }
 
-/// A tensor that PyTorch made of a number is that number.
+/// Returns the operand of a tensor. A tensor that PyTorch made of a number is
+/// that number.
 Operand operand_of(const Tensor& tensor) {
   if (const auto number = wrapped_number(tensor)) return {.number = *number};
   return {.tensor = &tensor};

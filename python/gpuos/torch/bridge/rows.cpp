@@ -37,7 +37,7 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
                                       bool is_by_name) {
   const at::ScalarType type = tensor.scalar_type();
   const bool floating = at::isFloatingType(type);
-  // PyTorch casts the elements first, and what they are then is another number.
+  // PyTorch casts the elements first, which changes their values.
   if (wanted && is_half(*wanted) && type != *wanted && !is_by_name)
     return std::nullopt;
   switch (what.recipe) {

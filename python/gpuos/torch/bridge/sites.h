@@ -29,13 +29,13 @@ struct Site {
   Runner runner{};
   Slabs* slabs = nullptr;       // of the stream; stays
   c10::DispatchKeySet keys{};   // of new tensors here, as PyTorch makes them
-  c10::DeleterFnPtr deleter{};  // of what PyTorch's allocator gives, or null
+  c10::DeleterFnPtr deleter{};  // of PyTorch's allocator, or null
 
   bool is_cpu() const noexcept { return stream.device().is_cpu(); }
 };
 
-/// The current stream of `device`. Asks Python for what is seen for the first
-/// time, so no lock may be held that its threads wait for.
+/// Returns the site of the current stream of `device`. It asks Python for a new
+/// stream, so the caller may not hold a lock that Python threads wait for.
 /// Threads: any.
 const Site& current_site(c10::Device device);
 

@@ -1,4 +1,4 @@
-// PyTorch's dtypes and promotion, and what requests compute in.
+// PyTorch's dtypes and promotion, and the compute types of requests.
 #pragma once
 
 #include <ATen/core/Tensor.h>
