@@ -7,8 +7,8 @@
 
 namespace gpuos::program {
 
-/// A vector of at most `kMost` values, in place: what is made for every step
-/// of a pass must not go and ask for memory.
+/// A vector of at most `kMost` values in place. It does not allocate, because
+/// it is made for every step of a pass.
 template <typename T, std::size_t kMost>
 class Few {
  public:

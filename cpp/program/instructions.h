@@ -13,7 +13,7 @@ constexpr u32 type_of(u16 opcode) { return opcode & ((1u << kTypeBits) - 1); }
 /// Cells that a value takes.
 constexpr u32 cells_of(u32 type) { return cells_of(static_cast<Type>(type)); }
 
-/// Does the same for what an access loads or stores.
+/// Returns the number of cells that an access loads or stores.
 constexpr u32 cells_of(Code access) {
   return bytes_of(access) <= 4 ? 1 : bytes_of(access) / 4;
 }

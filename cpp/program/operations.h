@@ -6,7 +6,7 @@
 
 namespace gpuos::program {
 
-/// One instruction before it has cells: what is done to the operands' values.
+/// One instruction without cells: an operation on the operands' values.
 struct Operation {
   Code code{};
   Type type{};
@@ -23,7 +23,7 @@ enum Traits : std::uint8_t {
   kInNeural = 8,  // in device/functions_neural.h
 };
 
-/// Traits; 0 for what is no function of the vocabulary.
+/// Returns the traits of a code, or 0 if it is no function of the vocabulary.
 std::uint32_t traits_of(Code code) noexcept;
 
 /// Returns the operations that compute `step`. The first has all operands, and
@@ -47,7 +47,8 @@ Operation store_of(DType dtype);
 /// begins with 0.
 Type reduction_type(const Step& step);
 
-/// A reduction's codes: what it begins with, each value, all together.
+/// A reduction's codes for its initial value, each further value, and the join
+/// of partial results.
 struct ReductionCodes {
   Code init{};
   Code step{};

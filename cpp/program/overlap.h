@@ -9,8 +9,8 @@ namespace gpuos::program {
 /// if the answer would take very long.
 bool share_memory(const TensorView& a, const TensorView& b);
 
-/// Returns whether two elements of an array have memory in common, as those of
-/// sliding windows have. True as well if that takes very long to find out.
+/// Returns whether two elements of an array share memory, as in sliding
+/// windows. It is also true if the check would take very long.
 bool overlaps_itself(const TensorView& view);
 
 }  // namespace gpuos::program

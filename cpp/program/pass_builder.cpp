@@ -291,7 +291,7 @@ void PassBuilder::store(const Root& root) {
   of_step_[step] = {step, value.ready, is_inner(root_map_, node.rank)};
 }
 
-// Marks what loop `loop` must compute for `step`.
+// Marks the steps that loop `loop` must compute for `step`.
 void PassBuilder::need(std::uint32_t id, std::uint32_t loop) {
   if (!of_step_[id].is_inner || needed_[loop][id]) return;
   needed_[loop][id] = true;

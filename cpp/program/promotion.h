@@ -4,7 +4,7 @@
 
 namespace gpuos::program {
 
-/// The dtype of NumPy 2 that holds both. A short float that NumPy lacks wins
+/// Returns the promoted dtype of NumPy 2. A short float that NumPy lacks wins
 /// over integers; two short floats give float32.
 DType promote(DType a, DType b) noexcept;
 

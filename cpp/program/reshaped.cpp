@@ -5,7 +5,7 @@
 namespace gpuos::program {
 namespace {
 
-/// A view's dimensions but those of one element.
+/// A view's dimensions, except those of size 1.
 struct Walk {
   std::array<std::int64_t, kMaxDims> shape{};
   std::array<std::int64_t, kMaxDims> strides{};

@@ -186,7 +186,7 @@ class SourceWriter {
 
   // ---- The parts.
 
-  /// How a part names the value of an earlier step.
+  /// Returns the name of an earlier step's value in a part.
   std::string operand(const Step& user, std::size_t k) const {
     const std::uint32_t id = user.operands[k];
     return is_row_[id] ? concat("r.v", id, "(w)") : concat("v", id);
