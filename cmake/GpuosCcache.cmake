@@ -1,4 +1,4 @@
-# What ccache has compiled before costs nothing, if it is installed.
+# Uses ccache, if it is installed, so that a known source is not compiled again.
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(GPUOS_CCACHE ccache)
   if(GPUOS_CCACHE)

@@ -1,4 +1,4 @@
-# What every target of this project has in common.
+# Settings that all targets of this project share.
 
 # gpuos_target(name): warnings, hidden symbols, the private include root.
 function(gpuos_target name)

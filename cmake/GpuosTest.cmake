@@ -1,4 +1,4 @@
-# What tests compile is kept here, not where the user's own is.
+# Tests keep their compiled code here, apart from the user's cache.
 set(GPUOS_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
 
 # Far more than a test needs whose machine is busy with something else, as its

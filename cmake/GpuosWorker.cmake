@@ -52,7 +52,7 @@ function(gpuos_build_worker image_out ptx_out)
   gpuos_nvcc_flags(flags)
   list(SORT GPUOS_CUDA_ARCHITECTURES COMPARE NATURAL)
   list(GET GPUOS_CUDA_ARCHITECTURES 0 oldest)
-  # What nvcc calls the PTX that it keeps of each architecture, or of the one.
+  # The suffix that nvcc gives to the PTX that it keeps of an architecture.
   set(kept ".compute_${oldest}.ptx")
   if(GPUOS_CUDA_ARCHITECTURES STREQUAL oldest)
     set(kept ".ptx")

@@ -151,7 +151,7 @@ class Screen:
 
 
 def run(string: String, screen: Screen, seconds: float) -> None:
-    """Let it swing until the time is over, or somebody presses Ctrl-C."""
+    """Let the string swing until the time is over or the user presses Ctrl-C."""
     end = time.monotonic() + seconds
     following = time.monotonic()
     while time.monotonic() < end:

@@ -11,7 +11,7 @@ namespace gpuos {
 
 namespace {
 
-/// How soon a waiter is told that the backend died.
+/// The delay until a waiter is told that the backend died.
 constexpr std::chrono::milliseconds kCheckPeriod{10};
 
 /// A tenth of the limit late is soon enough, and nobody notices 100 ms.
@@ -70,8 +70,8 @@ void ControlThread::run(Job job, const std::function<void()>& check) {
 }
 
 void ControlThread::notify() noexcept {
-  // With the stores and loads in sleep(): either the thread sees the flag or
-  // we see that it sleeps. Both sides are sequentially consistent.
+  // Pairs with the stores and loads in sleep(): either the thread sees the flag
+  // or this thread sees that it sleeps. Both sides are sequentially consistent.
   is_notified_.store(true);
   if (!is_asleep_.load()) return;
   const std::lock_guard lock(mutex_);
@@ -135,7 +135,7 @@ void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {
                [&] { return stops_ || !jobs_.empty() || is_notified_.load(); });
     is_asleep_.store(false);
   }
-  // Reads it too: what was there before notify() is seen by the next tick.
+  // The exchange also reads it: the next tick sees all stores before notify().
   is_notified_.exchange(false);
 }
 

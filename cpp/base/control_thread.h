@@ -24,15 +24,15 @@ class ControlThread {
   /// next call follows notify().
   using Tick = std::function<std::optional<std::chrono::microseconds>()>;
 
-  /// Throws what `setup` throws.
+  /// Throws: the exceptions of `setup`.
   ControlThread(Job setup, Tick tick, const char* name = "gpuos-control");
   ~ControlThread();
   ControlThread(const ControlThread&) = delete;
   ControlThread& operator=(const ControlThread&) = delete;
 
-  /// Runs `job` on the thread and waits for it. Throws what it throws. Asks
-  /// `check` meanwhile; what that throws ends the wait, and the job may still
-  /// run later: it must own what it uses.
+  /// Runs `job` on the thread, waits for it and throws its exception. Calls
+  /// `check` meanwhile. An exception of `check` ends the wait, and the job may
+  /// still run later: it must own all that it uses.
   void run(Job job, const std::function<void()>& check);
   /// The tick has something to look at. Costs a store unless the thread
   /// sleeps.

@@ -10,9 +10,9 @@ namespace gpuos {
 /// The variables of the environment, each as "NAME=value".
 using Environment = std::vector<std::string>;
 
-/// Reads the environment, for all who ask for it until it is noted again.
-/// Nothing orders that with a setenv() of another thread, so only functions
-/// that the caller calls do it, and never a thread of our own.
+/// Reads the environment, for all readers until the next call. It is not
+/// ordered with a setenv() of another thread. Only functions that the caller
+/// calls may therefore call it, and never a thread of ours.
 void note_environment();
 
 /// Returns the environment that was noted last, and notes it the first time.

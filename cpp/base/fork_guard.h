@@ -8,8 +8,8 @@ namespace gpuos {
 /// Counted in the child; only for fork_generation().
 extern std::atomic<std::uint32_t> forks;
 
-/// How many forks lie between the program's start and this process. A runtime
-/// that was made under another number belongs to a parent process.
+/// Returns the number of forks between the program's start and this process. A
+/// runtime made under another number belongs to a parent process.
 inline std::uint32_t fork_generation() noexcept {
   return forks.load(std::memory_order_relaxed);
 }

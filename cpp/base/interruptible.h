@@ -2,7 +2,7 @@
 
 namespace gpuos {
 
-/// Whether an Interrupt of this thread lives.
+/// Returns whether an Interrupt of this thread lives.
 bool is_interruptible() noexcept;
 
 }  // namespace gpuos

@@ -17,9 +17,9 @@
 namespace gpuos {
 namespace {
 
-// Compilers are asked to give up, and the host's are killed, so this is for
-// what cannot be: a phase of NVRTC (machine code of one function), a wait
-// inside the driver. Less would not be safe, see docs/errors.md.
+// Compilers are asked to stop, and the host's are killed. The limits are for
+// work that cannot stop: a phase of NVRTC (machine code of one function), a
+// wait inside the driver. A shorter wait would not be safe, see docs/errors.md.
 constexpr std::array<std::chrono::seconds, 2> kPatience{
     std::chrono::seconds{5}, std::chrono::seconds{60}};
 constexpr std::chrono::microseconds kStep{500};
@@ -47,8 +47,8 @@ void begin_exit() noexcept {
   }
 }
 
-// exit() destroys what is local to its thread before it calls what was
-// registered, and compilers register what they tear down while they work.
+// exit() destroys thread-local objects before it calls registered functions,
+// and compilers register their teardown while they work.
 struct Ender {
   bool is_there = true;
   ~Ender() { begin_exit(); }
@@ -103,7 +103,7 @@ HoldsExit::~HoldsExit() {
 }
 
 void refuse_at_exit() {
-  // The thread that ends the process may still need it, to end what it owns.
+  // The exiting thread may still need it, to end its own objects.
   if (is_exiting.load(std::memory_order_seq_cst) && !is_exiter)
     throw Error("expected a process that goes on, it is ending");
 }

@@ -2,13 +2,13 @@
 
 namespace gpuos {
 
-/// Whether exit() has begun: what takes long gives up then.
+/// Returns whether exit() has begun. Long operations then stop.
 /// Threads: any.
 bool is_process_exiting() noexcept;
 
-/// Say that a library was loaded that tears itself down at exit(): exit() calls
-/// first what was registered last. Where main()'s thread ends the process,
-/// being loaded by it is enough.
+/// Must be called after loading a library that tears itself down at exit():
+/// exit() first calls the last registered function. If main()'s thread ends the
+/// process, loading the library there is enough.
 void expect_process_exit() noexcept;
 
 /// Has exit() call `stop` when it begins, before anything is torn down; one for

@@ -25,7 +25,7 @@ constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kMost = 65535;
 
 std::uint32_t count_allowed() {
-  // The mask must be as long as the kernel's, which only a try tells.
+  // The mask must be as long as the kernel's, so several sizes are tried.
   constexpr std::size_t kMostBytes = 1 << 16;
   for (std::size_t bytes = sizeof(cpu_set_t); bytes <= kMostBytes; bytes *= 2) {
     std::vector<cpu_set_t> mask(bytes / sizeof(cpu_set_t));

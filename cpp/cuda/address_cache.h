@@ -29,7 +29,7 @@ class AddressCache {
   /// asked.
   bool is_known(std::uint64_t address) const noexcept {
     const std::uint64_t page = address >> kPageBits;
-    // Page 0 is what an empty entry holds; no device memory lies there.
+    // An empty entry has page 0, where no device memory is.
     return page != 0 && pages_[page % kEntries] == page;
   }
 

@@ -20,7 +20,7 @@ constexpr std::uint32_t kLongestFlush = 2048;
 /// Tiles of a call that is launched by itself if no flush is open: then only
 /// the first one's descriptor is written.
 constexpr std::uint32_t kLongCall = 256;
-/// Places of the parameters that so many arguments take.
+/// Returns the number of parameter places that `args` arguments take.
 std::uint32_t block_places(std::uint64_t args) {
   constexpr std::uint64_t kEach = sizeof(abi::Descriptor) / sizeof(u64);
   return static_cast<std::uint32_t>((args + kEach - 1) / kEach);
@@ -228,8 +228,7 @@ void Bursts::launch_from_ring(const Flush& flush) {
 void Bursts::launch_workers(const Flush& flush, std::uint32_t tasks) {
   launch_.begin = flush.begin;
   launch_.signal = flush.captures ? 0 : 1;
-  // The legacy stream waits for other streams, and a graph has edges of its
-  // own.
+  // The legacy stream waits for other streams, and a graph has its own edges.
   const bool overlaps = !flush.captures && flush.stream != nullptr &&
                         flush.stream != CU_STREAM_LEGACY;
   // Other code may launch kernels into a foreign stream without notice.
@@ -249,11 +248,11 @@ void Bursts::put_in_order(CUstream earlier, CUstream later) {
 
 bool Bursts::is_capturing(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // Asking about the legacy stream while another one is captured is an error
-  // of its own; the launch that follows would report it.
+  // A query of the legacy stream during another stream's capture is an error.
+  // The following launch would report it.
   if (driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS)
     return false;
-  // A capture that was spoilt goes on until it is ended.
+  // An invalidated capture continues until it is ended.
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -31,11 +31,11 @@ class Bursts {
   /// Takes places in the open flush of `stream`; a flush of another stream is
   /// launched first.
   std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
-  /// Whether reserve() for so many tasks, and launch_if_long() after it, will
-  /// not call the driver.
+  /// Returns whether reserve() for `tasks` tasks, and a following
+  /// launch_if_long(), need no driver call.
   bool can_queue_now(CUstream stream, std::uint32_t tasks) const noexcept;
-  /// The next task of `stream`, and so its flush, comes after one that was
-  /// launched.
+  /// Notes that the next task of `stream`, and so its flush, depends on a
+  /// launched one.
   void meet_launched(CUstream stream) noexcept {
     if (is_open_in(stream)) open_.meets_launched = true;
     meets_launched_ = true;  // it may go to a new one
@@ -52,7 +52,7 @@ class Bursts {
   bool is_open_in(CUstream stream) const noexcept {
     return is_open() && open_.stream == stream;
   }
-  /// Whether the batch that began at `begin` waits for its launch.
+  /// Returns whether the batch that began at `begin` waits for its launch.
   bool is_open_at(std::uint64_t begin) const noexcept {
     return is_open() && open_.begin == begin;
   }
@@ -62,7 +62,7 @@ class Bursts {
     if (!is_open_in(stream) || open_.captures) return std::nullopt;
     return open_.begin;
   }
-  /// Whether the flush that was launched last still runs.
+  /// Returns whether the flush that was launched last still runs.
   bool is_busy() const noexcept { return last_ && !ring_.is_done(*last_); }
   /// Returns the number of blocks that a chain of the open flush may take
   /// before it is launched. Each block saves a launch, but the chain begins
@@ -102,19 +102,19 @@ class Bursts {
     bool meets_launched = false;
   };
 
-  /// Whether the device has two flushes to run, so that the open one would
-  /// wait.
+  /// Returns whether the device has two flushes to run, so that the open one
+  /// would wait.
   bool is_behind() const noexcept {
     return before_last_ && !ring_.is_done(*before_last_);
   }
-  /// Whether an open flush of so many tasks is not to wait for more.
+  /// Returns whether an open flush of `tasks` tasks should be launched at once.
   bool is_long(std::uint32_t tasks) const noexcept;
   void launch(const Flush& flush);
   void fail(const Flush& flush);
 
   void launch_from_ring(const Flush& flush);
-  /// Whether the flush is all tiles of one task. Then the ring may have no
-  /// descriptor but the first.
+  /// Returns whether the flush is all tiles of one task. Then the ring may have
+  /// no descriptor but the first.
   bool is_row(const Flush& flush) const noexcept;
   /// Copies tasks [first, end) to the launch's parameters, as many as fit, and
   /// returns how many they were.
@@ -136,7 +136,7 @@ class Bursts {
   Event event_;
   Flush open_;
   bool meets_launched_ = false;  // what comes next does
-  // Where the last two flushes that were launched begin.
+  // The begins of the last two launched flushes.
   std::optional<std::uint64_t> last_;
   std::optional<std::uint64_t> before_last_;
   abi::InlineLaunch launch_{};

@@ -10,14 +10,15 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// How soon the end of a residency or the age of a flush is seen.
+/// The delay until the end of a residency or the age of a flush is seen.
 constexpr microseconds kActiveTick{50};
-/// How soon a fault is seen while tasks are pending.
+/// The delay until a fault is seen while tasks are pending.
 constexpr microseconds kPendingTick{1000};
 
-/// A producer that published while the workers left may not have seen it, nor
-/// we what it published. Both stores arrive within microseconds; this is how
-/// long we go on looking before we sleep.
+/// A producer may publish while the workers leave and not see it, and this
+/// thread may not see what it published. Both stores arrive within
+/// microseconds. This is the time for which the thread continues to look before
+/// it sleeps.
 constexpr microseconds kAwakeAfter{1000};
 
 /// Maximum number of modules that wait until no worker is resident. Unloading

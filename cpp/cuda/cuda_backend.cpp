@@ -15,10 +15,10 @@ namespace {
 /// Elements from which a task is cut into tiles: one worker reads and writes
 /// 64 KiB of float32 in about 2 us.
 constexpr std::uint64_t kTileElems = 16384;
-/// Tiles of a large task for each worker. Resident workers take what is there,
-/// so with several the last ones end together; a burst's are dealt out. The
-/// host writes a descriptor for each: with 4 an add of 64 Mi waited for it
-/// (docs/lab/machines.md).
+/// Tiles of a large task for each worker. Resident workers claim available
+/// tiles, so with several the last ones end together. Tiles of a burst are
+/// assigned. The host writes a descriptor for each: with 4, an add of 64 Mi
+/// waited for it (docs/lab/machines.md).
 constexpr std::uint64_t kResidentTiles = 2;
 constexpr std::uint64_t kBurstTiles = 1;
 /// Turns of a wait that poll before it begins to sleep: about 1 ms. A sleep
@@ -134,7 +134,7 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
     try {
       jit::prepare_compiler(arch);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-      // define() will say what is missing.
+      // // define() will report what is missing.
     }
   });
   Parking::instance().enter(this);
@@ -144,7 +144,7 @@ CudaBackend::~CudaBackend() {
   try {
     stop();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // stop() reports to those who call it.
+    // // Callers of stop() get the report.
   }
   if (health_.is_dead() || Parking::instance().is_stuck(ordinal())) {
     device_->abandon();
@@ -290,7 +290,7 @@ void CudaBackend::flush(const gpuos::Stream* only) {
   chains_.close_all();
   if (only == nullptr || device_->bursts.is_open_in(handle_of(*only)))
     guarded([&] { device_->bursts.launch(); });
-  // Also what the control thread could not launch.
+  // Includes failed launches of the control thread.
   device_->bursts.failures().check_all();
 }
 

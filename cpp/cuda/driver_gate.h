@@ -8,8 +8,8 @@ namespace gpuos::cu {
 
 /// Keeps other threads out of the driver while a module is loaded. The driver
 /// would make them wait for the load, and the load waits for running tasks,
-/// perhaps for one that never ends. At the gate they learn that the runtime
-/// died.
+/// perhaps for an endless one. Threads that wait at the gate instead see that
+/// the runtime died.
 ///
 /// Threads: any.
 class DriverGate {

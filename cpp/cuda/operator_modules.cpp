@@ -21,7 +21,7 @@ std::string image_name(std::span<const OperatorBuild> builds) {
   return first == last ? first : concat(first, "_to_", last);
 }
 
-// One part for each processor.
+// Returns one part for each processor.
 std::vector<std::span<const OperatorBuild>> parts_of(
     std::span<const OperatorBuild> builds) {
   const std::size_t threads = jit::compile_threads();
@@ -33,7 +33,7 @@ std::vector<std::span<const OperatorBuild>> parts_of(
   return parts;
 }
 
-// With what sessions compiled for them, and the addresses of its variables.
+// Adds the objects of sessions, and the addresses of their variables.
 jit::Image compile(jit::CompileRequest request,
                    std::span<const OperatorBuild> builds) {
   const auto codes =
@@ -75,7 +75,7 @@ OperatorImage build_image(std::span<const OperatorBuild> builds,
     request.entries.push_back(name);
     image.slots.push_back(build.slot);
   };
-  // The text that a checked operator begins with is for that one alone.
+  // The prelude of a checked operator is for that one alone.
   for (const OperatorBuild& build : builds) {
     if (build.checked == nullptr) add(build);
   }
@@ -88,8 +88,8 @@ OperatorImage build_image(std::span<const OperatorBuild> builds,
 
 namespace {
 
-// Linkers say nothing of two functions of one name in objects that were given,
-// so each of these is an image of its own.
+// Linkers do not report two functions of one name in given objects, so each of
+// these objects is a separate image.
 std::vector<OperatorImage> build_part(std::span<const OperatorBuild> part,
                                       int compute_capability,
                                       const jit::Budget& budget) {

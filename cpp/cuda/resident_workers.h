@@ -12,7 +12,7 @@
 namespace gpuos::cu {
 
 /// Workers that stay on the device until they are idle for a linger, their
-/// lease is over or they are parked; and what survives them.
+/// lease is over or they are parked. Also the state that survives them.
 ///
 /// Threads: launch() and park() belong to the control thread.
 class ResidentWorkers {
@@ -20,11 +20,12 @@ class ResidentWorkers {
   ResidentWorkers(const WorkerKernel& kernel, const abi::Queue& queue,
                   const RuntimeOptions& options, std::uint32_t workers);
 
-  /// `is_brief`: leave as soon as nothing is left to do.
+  /// `is_brief`: the workers leave as soon as no task remains.
   void launch(bool is_brief);
   /// Ask the workers to leave at their next task boundary.
   void request_park();
-  /// Whether the workers of the last launch have left; true before the first.
+  /// Returns whether the workers of the last launch have left; true before the
+  /// first.
   bool has_left() const noexcept {
     // Pairs with the store to `left` at the end of stay() in worker.cu.
     return std::atomic_ref(*left_.as<u64>()).load(std::memory_order_acquire) >=

@@ -7,22 +7,22 @@
 
 namespace gpuos::cu {
 
-/// When residency="auto" lets workers stay. Staying makes a round trip half as
-/// long but keeps everybody's matmuls waiting for a linger, so it must be
-/// earned: the host submits a few tasks and waits for them, again and again,
-/// faster than the linger.
+/// Decides when workers stay with residency="auto". Staying halves a round trip
+/// but makes foreign matmuls wait for a linger. It therefore needs a pattern:
+/// the host submits a few tasks and waits for them, repeatedly, faster than the
+/// linger.
 ///
-/// Threads: the submit lock.
+/// Threads: holds the submit lock.
 class StayPolicy {
  public:
   /// Tasks of one submission that still count as few.
   static constexpr std::uint32_t kFewTasks = 8;
-  /// Submissions waited for in turns until the workers stay.
+  /// Consecutive awaited submissions until the workers stay.
   static constexpr std::uint32_t kStreak = 8;
 
-  /// Tasks of a residency that was worth it. One that served fewer kept others
-  /// waiting for nothing, as when a matmul runs between the tasks; the next
-  /// must be earned kPatience times as hard.
+  /// Tasks of a residency that paid. With fewer, other code waited without a
+  /// gain, for example if a matmul runs between the tasks. The next one then
+  /// needs kPatience times as many waits.
   static constexpr std::uint64_t kWorthwhile = 64;
   static constexpr std::uint32_t kPatience = 4;
   static constexpr std::uint32_t kMaxStreak = 1u << 20;
@@ -38,8 +38,8 @@ class StayPolicy {
     return streak_ >= needed_;
   }
 
-  /// Workers that stayed have left for good; the last residency of them served
-  /// `tasks`.
+  /// Called when resident workers have left for good. Their last residency
+  /// served `tasks`.
   void end_stay(std::uint64_t tasks) {
     streak_ = 0;
     needed_ = tasks >= kWorthwhile ? kStreak

@@ -16,7 +16,7 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-/// Where the tasks of another batch than that of `first` begin.
+/// Returns the first task of another batch than that of `first`.
 template <typename Iterator>
 Iterator end_of_batch(Iterator first, Iterator end) {
   return std::find_if(first, end, [=](const auto& tasks) {

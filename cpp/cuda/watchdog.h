@@ -21,9 +21,9 @@ namespace gpuos::cu {
 class Health {
  public:
   bool is_dead() const noexcept { return is_dead_.load(); }
-  /// Only the first reason counts.
+  /// Makes the runtime dead. Only the first reason counts.
   void die(std::string operator_name, std::string message);
-  /// Whether it is dead and an operator is known to be the reason.
+  /// Returns whether it is dead and an operator is known to be the reason.
   bool names_operator() const;
   /// Throws: TaskError if it is dead.
   void check() const;
@@ -35,11 +35,11 @@ class Health {
   std::string message_;
 };
 
-/// Remembers tasks of whole operators while they are pending: those may fault
-/// or never end.
+/// Remembers tasks of whole operators while they are pending, because those may
+/// fault or never end.
 ///
-/// Threads: any. It has a lock of its own, because who holds the submit lock
-/// may be in a driver call that waits for the very task.
+/// Threads: any. It has a separate lock, because the holder of the submit lock
+/// may be in a driver call that waits for the same task.
 class Watchdog {
  public:
   Watchdog(std::span<Ring* const> rings, std::chrono::milliseconds limit)

@@ -12,12 +12,12 @@ void check_cuda(CUresult status, const char* call);
 /// Throws: CudaError for any other failure.
 bool check_ready(CUresult status, const char* call);
 
-/// Whether a failure is one of work that ran: every later call fails too.
-/// Others, as of a launch into a spoilt capture, concern the call alone.
+/// Returns whether a failure is one of work that ran: every later call fails
+/// too. Others, as of a launch into a spoilt capture, concern the call alone.
 bool is_sticky(int code) noexcept;
 
-/// Whether a failure only means that the driver or its context went away
-/// before us, as at process exit.
+/// Returns whether a failure only means that the driver or its context went
+/// away before us, as at process exit.
 bool is_shutting_down(CUresult status) noexcept;
 
 #define GPUOS_CUDA_CHECK(call) ::gpuos::cu::check_cuda((call), #call)

@@ -24,7 +24,7 @@ bool resolve(void* library, const char* symbol, Function& function) {
 }
 
 void* open_library() {
-  // The second place is where WSL keeps it when ld.so was not told.
+  // The second path is the one of WSL, for an ld.so that does not know it.
   for (const char* name : {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   }

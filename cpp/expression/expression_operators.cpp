@@ -28,7 +28,7 @@ Expression parse_named(const OperatorDefinition& definition) {
                                "'"));
 }
 
-/// Whether all inputs of `expression` are among `names`.
+/// Returns whether all inputs of `expression` are among `names`.
 bool uses_only(const Expression& expression,
                const std::vector<std::string>& names) {
   return std::ranges::all_of(expression.inputs, [&](const std::string& input) {

@@ -19,8 +19,7 @@
 namespace gpuos::host {
 namespace {
 
-// The preludes in use. A later session finds the one that an earlier one has
-// read.
+// The preludes in use. A later session reuses the prelude of an earlier one.
 std::shared_ptr<Prelude> shared_prelude(const std::string& key,
                                         const std::vector<std::string>& command,
                                         const std::string& text) {
@@ -106,8 +105,8 @@ void CellCompiler::add_include_dir(const std::string& dir) {
 std::vector<std::string> CellCompiler::options() const {
   const HostCompiler compiler = find_host_compiler();
   std::vector<std::string> command = compiler.command;
-  // Names that others find may be theirs: what is defined again takes the place
-  // of what was. No library's symbol may be one for the whole process.
+  // Exported names may be replaced: a redefinition takes precedence. No
+  // library's symbol may be unique in the process.
   command.insert(command.end(),
                  {"-std=c++20", "-O2", "-fPIC", "-pipe", "-w",
                   "-fvisibility=hidden", "-fsemantic-interposition"});
@@ -142,7 +141,7 @@ void CellCompiler::check(const std::string& text) {
     throw error_in("check", read_file(folder.file("log"), kMaxLogBytes));
 }
 
-// `answer`: the file that holds what is asked for.
+// `answer` is the file that receives the result.
 std::string CellCompiler::ask(const CellSource& source,
                               const std::vector<std::string>& how,
                               const char* answer) {

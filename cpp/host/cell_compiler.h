@@ -48,7 +48,7 @@ struct CellSource {
   std::string name;      // for messages: "cell 3"
   std::string includes;  // what may be read ahead: lines of #include
   std::string text;      // what follows them
-  std::string exports;   // pattern of the symbols that others find
+  std::string exports;   // pattern of the exported symbols
 };
 
 /// Compiles them with find_host_compiler().
@@ -56,8 +56,7 @@ struct CellSource {
 /// Threads: one at a time.
 class CellCompiler {
  public:
-  /// `before`: stands before every source.
-  /// `flags`: for every compilation.
+  /// `before` is put before every source. `flags` are for every compilation.
   CellCompiler(std::string before, std::vector<std::string> include_dirs,
                std::vector<std::string> flags)
       : before_(std::move(before)),
@@ -68,16 +67,16 @@ class CellCompiler {
   /// Throws: CompileError with the first error's place and the log,
   /// BackendUnavailable without a compiler, Error, Cancelled.
   HostImage compile(const CellSource& source);
-  /// Whether a text has an error; makes nothing.
-  /// Throws: what compile() does.
+  /// Returns whether a text has an error, without output.
+  /// Throws: as compile().
   void check(const std::string& text);
   /// Returns the compiler's log for a source. It is empty if the compiler was
   /// stopped.
-  /// Throws: what compile() does.
+  /// Throws: as compile().
   std::string log_of(const CellSource& source);
   /// Returns a "#define NAME text" for each macro that is defined after a
-  /// source, as code for a device sees it. It is empty if an include is
-  /// missing. Throws: what compile() does.
+  /// source, for device code. It is empty if an include is missing. Throws: as
+  /// compile().
   std::string macros_of(const CellSource& source);
 
  private:

@@ -5,17 +5,17 @@
 
 namespace gpuos::host {
 
-/// The files that a compilation has read, with their sizes and times, a line
-/// for each, out of what a compiler wrote for make. Files in `own_folder` are
-/// left out. Empty if they cannot be told.
+/// Returns the files that a compilation has read, with their sizes and times,
+/// one per line, from the compiler's make rule. Files in `own_folder` are
+/// omitted. Empty if they cannot be determined.
 std::string dependencies_from(std::string_view rule,
                               std::string_view own_folder);
 
-/// Whether all of them are what they were; false for an empty text.
+/// Returns whether all of the files are unchanged; false for an empty text.
 bool are_unchanged(std::string_view dependencies);
 
-/// Whether a text says by itself that files or the time decide what it is,
-/// which a compiler names nowhere. In doubt it does.
+/// Returns whether a source may depend on files or the time that the compiler
+/// does not list. It returns true if unsure.
 bool has_hidden_inputs(std::string_view source);
 
 }  // namespace gpuos::host

@@ -40,7 +40,7 @@ constexpr std::uint32_t kQuietTicks = 16;
 constexpr int kLongestPause = 8;
 // A worker that is not stuck leaves within this.
 constexpr std::chrono::milliseconds kGrace{1000};
-// One is known to be stuck; who does not leave soon keeps what it uses.
+// One is known to be stuck; a thread that does not leave soon keeps its memory.
 constexpr std::chrono::milliseconds kDeadGrace{200};
 
 std::string processor_name() {
@@ -168,7 +168,7 @@ std::uint64_t HostBackend::tile_elems(std::uint64_t elems,
 
 void HostBackend::pause(const BatchRef& batch, std::uint64_t end,
                         std::uint64_t turn, Deadline deadline) {
-  // Before its first turn the caller looks at the clock, but not before each.
+  // The caller reads the clock before its first turn, but not before each.
   const bool has_time = turn == 0 || Clock::now() < deadline;
   if (has_time && help(*shared_, end, deadline)) return;
   // With one processor a worker runs when this thread does not.
@@ -216,7 +216,7 @@ bool HostBackend::look_for_overrun() {
   if (is_dead()) return false;
   culprit_ = shared_->table.name(*slot);
   is_dead_.store(true, std::memory_order_release);
-  // Wakes those who wait, too.
+  // Also wakes waiting threads.
   shared_->stop();
   return false;
 }
@@ -331,7 +331,7 @@ void HostBackend::stop() {
 void HostBackend::stop_threads() {
   std::unique_ptr<WatchdogThread> watchdog;
   {
-    // A thread that compiles may be about to load what it has made.
+    // // A compiling thread may be about to load its result.
     const std::lock_guard lock(watchdog_mutex_);
     if (is_stopped_) return;
     is_stopped_ = true;

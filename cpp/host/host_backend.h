@@ -29,7 +29,7 @@ class HostBackend final : public Backend {
                                std::uint32_t tasks) override;
   void publish(const Route& route, const Place& place,
                std::uint32_t tasks) override;
-  // Workers note what they run themselves.
+  // Workers record their own tasks.
   void watch(const Route&, const Place&, std::uint32_t tasks,
              const std::string&) override {
     shared_->expect_traced(tasks);

@@ -93,7 +93,7 @@ void write_headers(const TempFolder& folder) {
   for (const EmbeddedFile& file : embedded_files()) {
     write_file(concat(root, "/", file.name), file.text);
   }
-  // In place of those of the system, whose assert() ends the process.
+  // Replaces the system's headers, whose assert() ends the process.
   for (const char* name : {"cassert", "assert.h"})
     write_file(folder.file(name), "#include \"gpuos/asserts.h\"\n");
 }

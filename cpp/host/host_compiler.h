@@ -21,7 +21,7 @@ struct HostCompiler {
   std::vector<std::string> command;  // the path, or more if CXX has more words
 };
 
-/// The words of CXX, else the first of c++, g++ and clang++ in PATH.
+/// Returns the words of CXX, else the first of c++, g++ and clang++ in PATH.
 /// Throws: BackendUnavailable, saying what to install.
 HostCompiler find_host_compiler();
 
@@ -37,7 +37,7 @@ struct HostCompileRequest {
   std::string entry;
   std::chrono::milliseconds timeout{kCompilerTimeout};
   bool is_awaited = true;  // else the compiler leaves processors to others
-  std::string prelude{};   // stands before the first line of the source
+  std::string prelude{};   // is put before the first line of the source
 };
 
 /// Compiles and opens an operator. Images of earlier requests with the same

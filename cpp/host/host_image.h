@@ -31,12 +31,12 @@ HostImage make_host_image(std::string bytes, const std::string& entry);
 /// Whether names of the library may also mean those of other libraries.
 enum class Names : std::uint8_t { Own, Shared };
 
-/// Opens a library of its own; nothing of it has run. `Shared`: libraries that
-/// are opened later find its names.
+/// Opens a private copy of a library, none of which has run. `Shared`:
+/// libraries that are opened later find its names.
 /// Throws: CompileError, Error.
 void* open_host_image(const HostImage& image, const std::string& name,
                       Names names);
-/// Calls its initialisers. Throws: what they throw; Error.
+/// Calls its initialisers. Throws: their exceptions; Error.
 void initialise_host_image(void* library, const HostImage& image);
 
 /// Opens a private copy of a library with fresh static data.

@@ -7,9 +7,9 @@
 
 namespace gpuos::host {
 
-/// Which workers will look for tasks soon, and which sleep. Waking costs
-/// microseconds. So no worker is woken for a task that an attentive one will
-/// find: one that polls, or one that runs a short task.
+/// Tracks which workers poll and which sleep. Waking costs microseconds, so no
+/// worker is woken for a task that an attentive worker will find. A worker is
+/// attentive if it polls or runs a short task.
 class IdleWorkers {
  public:
   explicit IdleWorkers(std::uint32_t workers) : attentive_(workers) {}

@@ -59,7 +59,7 @@ std::string identity_of(const HostCompiler& compiler) {
   return said->empty() ? "" : concat(file.text(), *said);
 }
 
-/// Empty: it cannot be told what decides.
+/// Empty if the inputs cannot be determined.
 std::string key_of(const HostCompiler& compiler,
                    const std::vector<std::string>& options,
                    const HostCompileRequest& request) {

@@ -14,10 +14,11 @@ struct CompiledLibrary {
   std::string dependencies;
 };
 
-/// The library that an earlier process kept of this very request, else what
-/// `compile` returns, which is kept: for this kind of processor, this compiler
-/// called in this way, and the files that it has read. Processes that ask for
-/// one at a time wait for the first. Throws: what `compile` throws.
+/// Returns the library that an earlier process cached for the same request,
+/// else the result of `compile`, which is cached. The cache depends on the
+/// processor type, the compiler and its options, and the files that it has
+/// read. Concurrent processes with one request wait for the first.
+/// Throws: the exceptions of `compile`.
 std::string kept_or_compiled(const HostCompiler& compiler,
                              const std::vector<std::string>& options,
                              const HostCompileRequest& request,

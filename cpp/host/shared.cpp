@@ -9,7 +9,7 @@
 namespace gpuos::host {
 namespace {
 
-// The thread that waits for so few tasks runs them before another is awake.
+// The waiting thread runs at most this many tasks before another is awake.
 constexpr std::uint64_t kFewTasks = 16;
 constexpr int kSlotBits = 16;
 
@@ -85,7 +85,7 @@ Shared::Shared(std::uint32_t capacity, const Processors& processors,
       ring(storage.memory(), capacity, first_position),
       idle(processors.workers),
       linger(linger_time),
-      // One processor is left to those who submit.
+      // // One processor is left to the submitting thread.
       max_polling(processors.usable - 1),
       states(processors.workers),
       counts(new std::atomic<std::uint32_t>[capacity]()),
@@ -107,7 +107,7 @@ bool Shared::publish(std::uint64_t end, bool is_little) {
 bool Shared::is_soon_awaited(std::uint64_t end, bool is_little) const noexcept {
   // A thread that waits leaves these tasks to workers.
   if (has_traced()) return false;
-  // One who is woken could only run in place of the one who submits.
+  // A woken thread could only run instead of the submitting one.
   if (max_polling == 0) return true;
   return is_little && awaited.load(std::memory_order_relaxed) &&
          end - ticket.load(std::memory_order_relaxed) <= kFewTasks;

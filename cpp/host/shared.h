@@ -150,7 +150,7 @@ struct Shared {
   void expect_traced(std::uint32_t tasks) noexcept {
     traced_pending.fetch_add(tasks, std::memory_order_seq_cst);
   }
-  /// Whether traced tasks are pending.
+  /// Returns whether traced tasks are pending.
   bool has_traced() const noexcept {
     return traced_pending.load(std::memory_order_seq_cst) != 0;
   }

@@ -117,8 +117,8 @@ int spawn(pid_t& child, const std::vector<std::string>& command,
                          pointers_to(variables).data());
   };
   if (!yields) return begin();
-  // A child has the priority of the thread that begins it, and no thread may
-  // take back what it gave away: one of its own.
+  // A child inherits the priority of the thread that starts it, and a thread
+  // cannot raise its priority again. A separate thread is therefore used.
   int error = 0;
   std::thread([&] {
     ::setpriority(PRIO_PROCESS, 0, kNice);

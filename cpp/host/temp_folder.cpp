@@ -75,7 +75,7 @@ std::size_t remove_left_folders(const std::string& parent) noexcept {
       ++removed;
     }
   } catch (const std::exception&) {
-    return removed;  // no memory: another time
+    return removed;  // no memory: the next call removes them
   }
   return removed;
 }
@@ -121,7 +121,7 @@ std::optional<std::size_t> regular_file_bytes(const std::string& path) {
   return static_cast<std::size_t>(status.st_size);
 }
 
-// To open a FIFO would wait for who writes to it.
+// Opening a FIFO would wait for its writer.
 std::string read_file(const std::string& path, std::size_t limit) {
   const auto size = regular_file_bytes(path);
   std::ifstream file;

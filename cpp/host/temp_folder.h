@@ -33,7 +33,7 @@ std::size_t remove_left_folders(const std::string& parent) noexcept;
 void write_file(const std::string& path, std::string_view text);
 /// Empty: there is no plain file, or it cannot be read.
 std::optional<std::size_t> regular_file_bytes(const std::string& path);
-/// At most `limit` bytes of a plain file. Throws: Error.
+/// Returns at most `limit` bytes of a regular file. Throws: Error.
 std::string read_file(const std::string& path, std::size_t limit);
 
 }  // namespace gpuos::host

@@ -76,8 +76,8 @@ class Worker {
     return shared_.stopping.load(std::memory_order_relaxed);
   }
 
-  // Tasks that are claimed together run one after the other, so a claim is a
-  // small share of what is there.
+  // Tasks of one claim run one after another, so a claim is a small share of
+  // the available tasks.
   Claim claim_tasks(std::uint64_t before = ~std::uint64_t{0}) {
     const std::uint64_t shares = 4 * shared_.states.size();
     std::uint64_t begin = shared_.ticket.load(std::memory_order_relaxed);
@@ -109,7 +109,7 @@ class Worker {
     if (!is_crowded_ && ++looks_ < kLooksBeforeYield) {
       for (int i = 0; i < kPausesPerLook; ++i) cpu_relax();
     } else if (!is_crowded_ && Clock::now() - idle_since_ < shared_.linger) {
-      // The one who submits, or waits, may have been put on this processor.
+      // // The submitting or waiting thread may be on this processor.
       sched_yield();
     } else {
       stop_polling();
@@ -185,8 +185,8 @@ class Worker {
            await_batch(position - payload.wait_distance);
   }
 
-  // Claims are in order and only earlier batches are waited for, so some
-  // worker can always go on. False: leave.
+  // Claims are in order and only earlier batches are waited for, so some worker
+  // can always continue. Returns false if the worker must leave.
   bool await_batch(std::uint64_t begin) {
     for (int look = 0; look < kDependencyLooks; ++look) {
       if (shared_.ring.is_done(begin)) return true;
@@ -202,7 +202,7 @@ class Worker {
     return !shared_.stopping.load(std::memory_order_relaxed);
   }
 
-  // A waiter is not counted among those who look for tasks.
+  // A waiter does not count as a polling worker.
   void turn_away() {
     if (is_waiter()) return;
     shared_.idle.turn_away();

@@ -100,7 +100,7 @@ DType dtype_of(const Operand& x) {
   return x.is_number() ? program::weak_dtype(x.number()) : x.value().dtype();
 }
 
-// y < x for x > y; what is refused is refused under the name that was called.
+// Computes y < x for x > y. Errors have the name of the called function.
 Value turned(const char* name, Op op, const Operand& x, const Operand& y) {
   any_value(name, x, y);
   for (const DType dtype : {dtype_of(x), dtype_of(y)})

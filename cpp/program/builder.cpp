@@ -133,7 +133,7 @@ Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
 
 namespace {
 
-// Each part of what is joined is reduced, and then their results.
+// Reduces each joined part, and then the results of the parts.
 Value reduce_parts(Op op, const Value& value, const program::JoinedDim& along,
                    const std::optional<std::vector<int>>& axes, bool keepdims) {
   const auto both = [&] {

@@ -10,19 +10,19 @@
 
 namespace gpuos::program {
 
-// The checks throw InvalidArgument.
+// All functions throw InvalidArgument.
 
-/// How many they are, their dtypes and dimensions.
+/// Checks the number of the views, their dtypes and their dimensions.
 void check_arrays(const Plan& plan, const CallViews& call);
 
 void check_scalars(const Plan& plan, std::span<const gpuos::Scalar> scalars);
 
-/// Their shapes, and that they can be written.
+/// Checks the shapes of the outputs, and that they are writable.
 void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
                    std::span<const TensorView> outputs);
 
-/// That all have memory, and that the outputs can be written and lie apart from
-/// what is read.
+/// Checks that all views have memory, and that the outputs are writable and do
+/// not overlap the inputs.
 void check_addresses(const Prepared& prepared, const CallViews& call);
 
 /// That nothing without elements is reduced that has no value then.

@@ -99,7 +99,7 @@ void move(TensorView& view, std::int64_t elems) {
               elems * static_cast<std::int64_t>(gpuos::size_of(view.dtype));
 }
 
-/// Says what it can without strides of its own, as other arrays do.
+/// Returns the view, without strides if it is contiguous, as for other arrays.
 TensorView plain(TensorView view) {
   view.has_strides = !view.is_contiguous();
   return view;

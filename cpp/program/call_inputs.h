@@ -21,7 +21,7 @@ class CallInputs {
   CallInputs& operator=(const CallInputs&) = delete;
 
   std::span<const TensorView> views() const noexcept { return views_; }
-  /// Where part number `part` of what input `joined` joins lies.
+  /// Returns the range of part number `part` along the axis of input `joined`.
   IndexedAxis part_of(std::size_t joined, std::size_t part) const;
   std::int64_t size_of(const DimSet& whole) const;
 

@@ -9,7 +9,7 @@
 
 namespace gpuos::program {
 
-/// The outputs of a plan in one call: pieces of what is given for the results.
+/// The outputs of a plan in one call, which are pieces of the given results.
 class CallOutputs {
  public:
   /// Throws: InvalidArgument for other shapes than the results'.

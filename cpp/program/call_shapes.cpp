@@ -27,7 +27,8 @@ bool do_broadcast(const Shape& a, const Shape& b) {
   return true;
 }
 
-/// Casts are those of the operation.
+/// Returns the operand of a cast, or the node itself if it is no cast. A cast
+/// belongs to the operation that uses it.
 std::uint32_t without_cast(const Graph& graph, std::uint32_t node) {
   const Node& cast = graph.nodes[node];
   return cast.op == Op::Cast ? cast.operands[0] : node;

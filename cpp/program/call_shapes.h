@@ -13,8 +13,8 @@ Shape shape_of(const Graph& graph, std::uint32_t node);
 /// no other shapes. Throws: InvalidArgument for a graph of all calls, too.
 Shape told_shape(Graph& graph, std::uint32_t node);
 
-/// Throws: InvalidArgument, naming the operation, if the call's shapes do not
-/// fit the node, and do fit what it is computed of.
+/// Checks the call's shapes at a node. Throws: InvalidArgument, which names the
+/// operation, if they do not fit the node but fit its operands.
 void check_shape(const Graph& graph, std::uint32_t node);
 
 }  // namespace gpuos::program

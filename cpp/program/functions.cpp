@@ -28,8 +28,8 @@ bool is_signed_integer(const Value& x) {
   return is_integer(x.dtype()) && is_signed(x.dtype());
 }
 
-// Comparisons of a signed integer with one of uint64, whose promoted dtype
-// would be float64: what is below 0 is settled first.
+// Compares a signed integer with a uint64, whose promoted dtype would be
+// float64. Values below 0 are decided first.
 Value compare_signs(Op op, const Value& x, const Value& y) {
   const bool swapped = is_large_unsigned(x);
   const Value& integer = swapped ? y : x;

@@ -73,8 +73,8 @@ struct Asked {
   std::vector<std::uint32_t> scalars;  // in order
 };
 
-/// Nodes in an order in which operands come first. A node that is there
-/// already is not added again.
+/// Nodes in an order in which operands come first. An equal node is not added
+/// again.
 struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<Node> nodes;
   std::vector<ProgramArgument> inputs;
@@ -106,7 +106,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::map<Node, std::uint32_t> known_;
 };
 
-/// Whether `a + b` and `b + a` are the same.
+/// Returns whether `a + b` and `b + a` are the same.
 bool is_commutative(Op op) noexcept;
 
 /// The dtype that a number of Python has alone.

@@ -20,7 +20,7 @@ constexpr std::size_t kMinRows = 32;  // side by side
 // All cells of the smallest chunk, and what as many sums of any row gather.
 constexpr std::size_t kMaxWords = (kMinChunk + kPartials + kLevels) * 256;
 
-/// The elements that one run of a part is for: rows [row, row + count) of one
+/// The elements of one run of a part: rows [row, row + count) of one
 /// column, or one row's columns [column, column + count).
 struct Chunk {
   u64 row = 0;
@@ -53,7 +53,7 @@ class HostInterpreter {
   bool has(u8 flag) const { return task_.is(flag); }
   bool is_transposed() const { return is_transposed_; }
 
-  // The cells and what sums gather share the memory.
+  // The cells and the partial sums share the memory.
   void choose_chunk() {
     const std::size_t cells = task_.header.cells + 2 * kLasts;
     const u64 columns = task_.rows.columns;
@@ -98,7 +98,7 @@ class HostInterpreter {
 
   void run_row(u64 row) {
     const u64 columns = end_ = task_.rows.columns;
-    // Also what reductions begin with.
+    // Includes the initial values of reductions.
     const std::size_t width = std::clamp<u64>(columns, 1, chunk_);
     for (u32 part = 0; part < parts(); ++part) {
       if (part % 2 == 0)
@@ -118,7 +118,7 @@ class HostInterpreter {
     }
   }
 
-  // One slice of a row; who comes last puts them together.
+  // Runs one slice of a row; the last worker combines the slices.
   void run_slice() {
     const u64 slices = task_.rows.slices;
     const u64 row = lane_.tile() / slices;

@@ -46,7 +46,7 @@ void HostSums::each_sum(F f) const {
 template <typename F>
 std::size_t HostSums::lay_out(F values_of) {
   std::array<u32, kMaxCells> words;
-  // A cell may be that of several reductions, one after the other.
+  // Several reductions may use one cell, one after the other.
   each_sum([&](const Kind& kind) { words[kind.cell] = 0; });
   each_sum([&](const Kind& kind) {
     const std::size_t needed = values_of(kind) * kind.bytes() / 4;

@@ -16,12 +16,12 @@ class HostSums {
  public:
   HostSums(const TaskReader& task, const LoopTable& table);
 
-  /// Memory for a row by itself, and for each of rows side by side that have
-  /// so many columns. Units: words of 32 bits.
+  /// Returns the memory for a single row, and for each of several rows side by
+  /// side with this number of columns. Units: words of 32 bits.
   std::size_t row_words();
   std::size_t words_side_by_side(u64 columns);
 
-  /// Where it lies, and how many rows are side by side.
+  /// Sets the memory and the number of rows side by side.
   void place(char* memory, std::size_t rows) {
     memory_ = memory;
     rows_ = rows;

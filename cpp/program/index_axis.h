@@ -19,7 +19,7 @@ struct IndexedAxis {
 /// does not exist, and for sizes that it does not fit.
 IndexedAxis indexed_axis(const AxisIndex& axis, std::int64_t size);
 
-/// Checks an index. Returns All for one that keeps any axis as it is. Throws:
+/// Checks an index. Returns All if it keeps any axis unchanged. Throws:
 /// InvalidArgument for a step of 0.
 AxisIndex checked(const AxisIndex& axis);
 

@@ -1,4 +1,4 @@
-// Indices of what is computed are those of the inputs.
+// Moves indices of computed values to the inputs.
 #include "program/index_views.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Dim dim_like(const Graph& graph, const Dim& from, const DimIndex& index,
              const Dim& dim) {
   if (is_all(index)) return from;
   if (index.axis.kind == AxisIndex::Kind::Part) {
-    // It is as long as the part, or broadcast. The array tells which.
+    // Its size is that of the part or 1 (broadcast). The array decides.
     const InputSource& joined =
         graph.sources[static_cast<std::size_t>(index.axis.stop)];
     const std::size_t rank =
@@ -145,7 +145,8 @@ class Indexing {
     }
   }
 
-  /// Whether its parts are as long as those, for a reason that is known here.
+  /// Returns whether its parts are as long as those, for a reason that is known
+  /// here.
   bool is_cut_alike(const Join& join, const AxisIndex& part) const {
     const auto lengths = [&](std::size_t input) {
       const InputSource& source = graph_.sources[input];
@@ -250,7 +251,7 @@ class Indexing {
     return add_ordered(graph_, node);
   }
 
-  /// The number of each dimension among those that are kept.
+  /// Returns the number of each dimension among the kept ones.
   static std::vector<std::uint8_t> places_of(const DimIndices& indices) {
     std::vector<std::uint8_t> places;
     std::uint8_t next = 0;
@@ -265,8 +266,8 @@ class Indexing {
   std::map<std::pair<std::uint32_t, DimIndices>, std::uint32_t> known_;
 };
 
-/// Settles what is known of a dimension of size 1 in every call. Returns
-/// whether anything of it is left.
+/// Applies an index to a dimension that has size 1 in every call. Returns
+/// whether its element is kept.
 bool settle_single(AxisIndex& axis) {
   const IndexedAxis left = indexed_axis(axis, 1);
   if (axis.keeps_axis()) axis = {};
@@ -279,7 +280,7 @@ std::uint32_t index_node(Graph& graph, std::uint32_t id,
                          std::span<const AxisIndex> axes) {
   const std::vector<DimSet> whole = dims_of(graph, id);
   DimIndices indices;
-  Shape sizes;  // of what is kept, where a dimension lost its only place
+  Shape sizes;  // kept sizes, if a dimension lost its only element
   for (std::size_t d = 0; d < axes.size(); ++d) {
     AxisIndex axis = checked(axes[d]);
     const bool is_left = !whole[d].empty() || settle_single(axis);

@@ -18,8 +18,8 @@ struct Dim {
   friend auto operator<=>(const Dim&, const Dim&) = default;
 };
 
-/// Dimensions that are broadcast against each other; their common size is that
-/// of the longest. None: 1.
+/// Dimensions that are broadcast against each other. Their common size is that
+/// of the longest, and 1 if there are none.
 using DimSet = std::vector<Dim>;
 
 /// A dimension that a view adds.
@@ -28,10 +28,10 @@ inline constexpr std::uint8_t kNewDim = 0xff;
 /// Dimension d of a view is dimension `dims[d]` of its operand, or kNewDim.
 using DimMap = std::array<std::uint8_t, kMaxDims>;
 
-/// Where an input comes from in each call: it is an argument, or a view of an
-/// input before it. Shapes are known in the call only, so the view says what it
-/// means in a value of which the input is a part: where the value is broadcast,
-/// the input stays as it is.
+/// The source of an input in each call: an argument, or a view of an earlier
+/// input. Shapes are known only in the call. The view therefore describes an
+/// index into a value that contains the input. If the value is broadcast, the
+/// input stays unchanged.
 struct InputSource {
   enum class Kind : std::uint8_t {
     Argument,

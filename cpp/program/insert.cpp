@@ -28,7 +28,7 @@ void check_inputs(const Graph& from, std::span<const Value> inputs) {
                                  inputs.size()));
 }
 
-/// Where each scalar of `from` is among those of `to`.
+/// Returns the place of each scalar of `from` among those of `to`.
 std::vector<std::uint32_t> add_scalars(Graph& to, const Graph& from) {
   std::vector<std::uint32_t> places;
   for (ScalarSource source : from.scalars) {

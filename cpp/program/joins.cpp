@@ -155,7 +155,7 @@ std::vector<std::uint32_t> parts_along(Graph& graph, std::uint32_t id,
 
 Graph taken_apart(const Graph& graph) {
   Graph apart = graph;
-  apart.dimensions = nullptr;  // those of the other graph
+  apart.dimensions = nullptr;  // they belong to the other graph
   apart.outputs.clear();
   for (std::uint32_t i = 0; i < graph.outputs.size(); ++i)
     take_apart(apart, graph.outputs[i], {.result = i, .parts = {}});

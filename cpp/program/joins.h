@@ -30,8 +30,8 @@ std::optional<JoinedDim> find_joined(Graph& graph, std::uint32_t id,
 std::vector<std::uint32_t> parts_along(Graph& graph, std::uint32_t id,
                                        const JoinedDim& along);
 
-/// The graph with outputs for each part of what is joined.
-/// Throws: InvalidArgument if parts of one do not go with those of another.
+/// Returns the graph with an output for each joined part.
+/// Throws: InvalidArgument if the parts of two joins do not match.
 Graph taken_apart(const Graph& graph);
 
 }  // namespace gpuos::program

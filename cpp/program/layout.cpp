@@ -44,7 +44,7 @@ void swap_dims(Layout& layout, std::uint32_t d, std::uint32_t e) {
     std::swap(layout.strides[a][d], layout.strides[a][e]);
 }
 
-/// Whether walking along `d` goes on where walking along `d` + 1 ends.
+/// Returns whether a step along `d` continues at the end of `d` + 1.
 bool can_merge(const Layout& layout, std::uint32_t d) {
   const auto size = static_cast<std::int64_t>(layout.sizes[d + 1]);
   for (std::uint32_t a = 0; a < layout.accesses; ++a) {
@@ -54,7 +54,7 @@ bool can_merge(const Layout& layout, std::uint32_t d) {
   return true;
 }
 
-/// Whether `d` should come before `e`: what is written decides first.
+/// Returns whether `d` should come before `e`. Written arrays decide first.
 bool is_outer(const Pass& pass, const Layout& layout, std::uint32_t d,
               std::uint32_t e) {
   for (const bool writes : {true, false}) {

@@ -11,7 +11,7 @@
 
 namespace gpuos::program {
 
-/// How a pass walks through memory in one call.
+/// The order and strides in which a pass visits memory in one call.
 struct Layout {
   std::uint64_t rows = 1;
   std::uint64_t columns = 1;
@@ -27,7 +27,7 @@ struct Layout {
   std::uint64_t elements() const noexcept { return rows * columns; }
 };
 
-/// From one element to the next along `dim`. Units: elements.
+/// Returns the distance between two elements along `dim`. Units: elements.
 std::int64_t stride_of(const TensorView& view, std::size_t dim);
 
 /// `views` has the memory of each access. Dimensions that can be walked

@@ -28,7 +28,7 @@ class LoopCutter {
  private:
   struct Life {
     std::size_t made = 0;  // the loop that computes it
-    std::size_t last = 0;  // the last one that uses it
+    std::size_t last = 0;  // the last loop that uses it
   };
 
   bool is_computed(std::uint32_t id) const {

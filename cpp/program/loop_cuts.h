@@ -9,7 +9,7 @@
 
 namespace gpuos::program {
 
-/// Between two of the loops over a chunk that the host makes of one.
+/// The cut between two loops over a chunk that the host makes of one loop.
 struct LoopCut {
   std::vector<std::uint32_t> kept;  // put into their arrays before it
   std::vector<std::uint32_t> used;  // earlier steps that the next loop uses

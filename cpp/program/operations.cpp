@@ -201,7 +201,8 @@ constexpr u8 form(u32 kind, u32 operands, u32 result) {
                          (result == 4 ? kPairResult : 0));
 }
 
-/// Conversions say what they make; tests and comparisons make 32 bits.
+/// Returns the cells of a result. Conversions declare their result's type;
+/// tests and comparisons make 32 bits.
 u32 result_cells(const Operation& operation) {
   switch (operation.code) {
     case Code::ToF64:

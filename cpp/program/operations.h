@@ -10,8 +10,8 @@
 
 namespace gpuos::program {
 
-/// A vector of at most `kMost` values, in place: what is made for every step
-/// of a pass must not go and ask for memory.
+/// A vector of at most `kMost` values, in place. What is made for each step of a
+/// pass must not allocate memory.
 template <typename T, std::size_t kMost>
 class Few {
  public:
@@ -37,7 +37,7 @@ class Few {
   std::size_t count_ = 0;
 };
 
-/// One instruction before it has cells: what is done to the operands' values.
+/// One instruction without cells: an operation on the operands' values.
 struct Operation {
   Code code{};
   Type type{};
@@ -54,7 +54,7 @@ enum Traits : std::uint8_t {
   kInNeural = 8,  // in device/functions_neural.h
 };
 
-/// Traits; 0 for what is no function of the vocabulary.
+/// Returns the traits of a code, or 0 if it is no function of the vocabulary.
 std::uint32_t traits_of(Code code) noexcept;
 
 /// Returns the operations that compute `step`. The first has all operands, and
@@ -78,7 +78,8 @@ Operation store_of(DType dtype);
 /// begins with 0.
 Type reduction_type(const Step& step);
 
-/// A reduction's codes: what it begins with, each value, all together.
+/// A reduction's codes for its initial value, each further value, and the join
+/// of partial results.
 struct ReductionCodes {
   Code init{};
   Code step{};

@@ -9,7 +9,7 @@
 
 namespace gpuos::program {
 
-/// Whether a task has room for what the pass reads and writes.
+/// Returns whether a task has room for what the pass reads and writes.
 bool fits_task(const Pass& pass, const Graph& graph);
 
 /// A step of a pass with one root that does not fit a task: if the step's value

@@ -23,7 +23,8 @@ AxisMap dims_by_axis(const AxisMap& map, std::size_t rank) {
   return dims;
 }
 
-/// Whether the reduction goes along a dimension that may be longer than 1.
+/// Returns whether the reduction goes along a dimension that may be longer than
+/// 1.
 bool is_walked(const Node& reduction, std::span<const SetId> operand,
                std::size_t dim) {
   return reduction.reduces(dim) && operand[dim] != 0;
@@ -290,7 +291,7 @@ void PassBuilder::store(const Root& root) {
   of_step_[step] = {step, value.ready, is_inner(root_map_, node.rank)};
 }
 
-// Marks what loop `loop` must compute for `step`.
+// Marks the steps that loop `loop` must compute for `step`.
 void PassBuilder::need(std::uint32_t id, std::uint32_t loop) {
   if (!of_step_[id].is_inner || needed_[loop][id]) return;
   needed_[loop][id] = true;

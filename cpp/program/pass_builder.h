@@ -29,7 +29,7 @@ class PassBuilder {
   /// they are stored by another one.
   std::vector<std::uint32_t> find_foreign(std::span<const Root> roots);
   Pass build(std::span<const Root> roots);
-  /// The node that a step of what was built is the value of.
+  /// Returns the node that a built step computes.
   std::uint32_t node_of(std::uint32_t step) const;
 
  private:
@@ -42,7 +42,7 @@ class PassBuilder {
 
   void set_axes(std::span<const Root> roots);
   void choose_outer(std::uint32_t node, const AxisMap& map);
-  /// Returns the axes of a reduction, except those that are 1 in every call.
+  /// Returns the axes of a reduction, except those of size 1 in every call.
   std::vector<SetId> walked_by(const Node& reduction) const;
   AxisMap operand_map(const Node& node, std::size_t k,
                       const AxisMap& map) const;

@@ -177,7 +177,7 @@ class Bytes {
   std::string text_;
 };
 
-// Also what is not code: which buffers, dimensions and scalars.
+// Adds also the buffers, dimensions and scalars, which are not code.
 void add_schedule(Bytes& bytes, const Schedule& schedule) {
   bytes.add(schedule.passes.size());
   for (const Pass& pass : schedule.passes) {
@@ -253,7 +253,7 @@ std::string structure_of(const Pass& pass) {
   return bytes.take();
 }
 
-/// With what is asked of each pass again and again.
+/// Adds the constants of each pass, which are needed often.
 Schedule complete(Schedule schedule, const Graph& graph) {
   for (Pass& pass : schedule.passes) make_constants(pass, graph);
   for (Pass& pass : schedule.passes) {
@@ -268,7 +268,7 @@ Schedule complete(Schedule schedule, const Graph& graph) {
   return schedule;
 }
 
-/// Whether the interpreter has room for all lanes of a row, so that a
+/// Returns whether the interpreter has room for all lanes of a row, so that a
 /// deterministic runtime may use it.
 bool has_room(const Schedule& schedule) {
   constexpr std::uint32_t kMost = kCellBytes / 4 / kMostRowLanes;
@@ -282,7 +282,7 @@ Schedule make_schedule(const Graph& graph, Dimensions& dims, Company company) {
   return complete(Scheduler(graph, dims, company).run(), graph);
 }
 
-/// Each reduction in a pass of its own.
+/// Makes a schedule with each reduction in a separate pass.
 Schedule make_split(const Graph& graph, Dimensions& dims) {
   Schedule schedule = make_schedule(graph, dims, Company::Operand);
   if (has_room(schedule)) return schedule;

@@ -99,7 +99,7 @@ struct Pass {
   std::uint64_t operations = 0;  // steps that compute something
   /// The interpreter runs this.
   std::vector<std::uint64_t> text;
-  /// Equal for passes that one piece of code can serve.
+  /// Passes with an equal structure can share their code.
   std::string structure;
 };
 
@@ -136,9 +136,10 @@ struct Plan {
   std::vector<DimSet> sets;
   std::size_t operations = 0;
   std::uint64_t hash = 0;
-  /// Reductions over short rows together with what is around them, and each
-  /// reduction in a pass of its own, without what it reduces if that needs much
-  /// room. The same if there is nothing to fuse.
+  /// `fused` puts reductions over short rows into one pass with the steps
+  /// around them. `split` puts each reduction into a separate pass, without its
+  /// operand if that needs much memory. The two are equal if there is nothing
+  /// to fuse.
   Schedule fused;
   Schedule split;
 };

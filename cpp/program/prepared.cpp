@@ -30,7 +30,7 @@ Extent extent_of(const TensorView& view) {
   return {range.low - address, range.high - address};
 }
 
-/// The first word by which an array is told apart: which others there are.
+/// Returns the first word of an array's key, which tells the further words.
 std::int64_t kind_of(const TensorView& view) {
   return static_cast<std::int64_t>(view.dtype) | std::int64_t{view.dims} << 8 |
          std::int64_t{view.has_strides} << 16;
@@ -53,7 +53,7 @@ void write_key(std::span<const TensorView> views, std::int64_t*& key) {
   }
 }
 
-/// Whether `key` begins with the words of these views; steps over them.
+/// Returns whether `key` begins with the words of these views; steps over them.
 bool skip_same(std::span<const TensorView> views,
                const std::int64_t*& key) noexcept {
   for (const TensorView& view : views) {
@@ -137,8 +137,8 @@ class Preparation {
            std::ranges::all_of(call_.inputs, is_alike);
   }
 
-  /// One pass that walks through memory as it lies. Only where every dimension
-  /// is longer than 1 does that say that none of them changed places.
+  /// Returns whether there is one pass that visits memory in order. This shows
+  /// that no dimensions were exchanged only if each is longer than 1.
   bool is_resizable_schedule(const Schedule& schedule) const {
     const PreparedPass& pass = prepared_.passes[0];
     const auto& tasks = pass.tasks[Load::Busy];
@@ -153,8 +153,8 @@ class Preparation {
                        [](std::int64_t size) { return size > 1; });
   }
 
-  /// Returns whether all lanes have room. On a deterministic device a text with
-  /// too many cells for that runs each reduction in a pass of its own.
+  /// Returns whether all lanes have room for their cells. If not, a
+  /// deterministic device runs each reduction in a separate pass.
   bool has_lanes(const std::vector<PassCode*>& codes) const {
     if (!workers_.are_deterministic) return true;
     for (std::size_t i = 0; i < codes.size(); ++i)
@@ -297,7 +297,7 @@ class Preparation {
     const auto add = [&](const Layout& piece) {
       add_tasks(pass, code, piece, to);
     };
-    // By reference: a copy would be made in memory of its own.
+    // This is a reference, because a copy would allocate memory.
     const std::uint64_t limit = pass.has_reduction
                                     ? most_rows(pass, layout.columns, workers_)
                                     : kMaxPieceElems;
@@ -317,12 +317,13 @@ class Preparation {
     }
   }
 
-  /// One task for each load; most differ in the number of their tiles only.
+  /// Adds one task for each load. Most differ only in the number of their
+  /// tiles.
   void add_tasks(const Pass& pass, const PassCode& code, const Layout& layout,
                  PreparedPass& to) {
     Workers workers = workers_;
     if (pass.has_reduction) workers.lanes = row_lanes(workers, code.cells);
-    std::uint64_t kept = 0;  // where the table lies that all of them share
+    std::uint64_t kept = 0;  // the address of the table that all tasks share
     const FarTable far_table = [&](std::span<const std::uint64_t> table) {
       if (kept == 0) {
         prepared_.tables.push_back(keep_table_(table));

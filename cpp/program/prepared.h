@@ -22,7 +22,8 @@ struct PassCode {
   Text text;
   std::uint32_t cells = 0;  // that the text needs
   std::shared_ptr<Tier> tier;
-  // Then a graph reads the text for good. Set in any thread, never cleared.
+  // If set, a graph may read the text at any time. Any thread sets it, and it
+  // is never cleared.
   std::atomic<bool> may_be_captured{false};
   std::uint64_t turn = 0;  // see PassCodes::take_unused()
 };
@@ -78,13 +79,13 @@ struct Disjoint {
   bool may_be_same = false;  // at the same address they are one array
 };
 
-/// All of a call that shapes and strides decide: what is left are addresses
-/// and scalars. It is written again and again, so its vectors keep their room.
+/// The parts of a call that shapes and strides decide, so without addresses and
+/// scalars. It is rewritten often, so its vectors keep their memory.
 struct Prepared {
   /// The numbers that differ between calls, without addresses. It is empty
   /// until ready.
   std::vector<std::int64_t> key;
-  /// One number of it, which tells most of them apart.
+  /// One number of the key, which differs between most keys.
   std::int64_t glance = 0;
   std::vector<std::int64_t> sizes;
   std::vector<Extent> inputs;
@@ -97,10 +98,10 @@ struct Prepared {
   /// Far tables, which tasks read.
   std::vector<std::shared_ptr<void>> tables;
   ByLoad<bool> needs_memory;  // temporaries, tables or what tasks gather
-  bool is_resizable = false;  // for other sizes only numbers would differ
+  bool is_resizable = false;  // other sizes would change only numbers
 
-  /// Whether it was prepared for arrays like these: as many, of these dtypes,
-  /// shapes and strides.
+  /// Returns whether it was prepared for arrays like these: as many, of these
+  /// dtypes, shapes and strides.
   bool fits(const CallViews& call) const noexcept;
 };
 
@@ -115,9 +116,10 @@ inline std::int64_t glance_at(const CallViews& call) noexcept {
 using KeepTable =
     std::function<std::shared_ptr<void>(std::span<const std::uint64_t>)>;
 
-/// Makes what was prepared for a plain call that of another of the same
-/// program, with little to do. False: this is none, and `prepared` fits no call
-/// until prepare() has written it. Throws: as check_addresses().
+/// Adapts `prepared` from one plain call to another of the same program, which
+/// is faster than prepare(). Returns false if the call is not plain; `prepared`
+/// is then invalid until prepare() has written it. Throws: as
+/// check_addresses().
 bool resize(const CallViews& call, const Workers& workers, Prepared& prepared);
 
 /// Throws: InvalidArgument for shapes that do not go together.

@@ -61,13 +61,13 @@ class PreparedCalls {
 
     const Prepared& operator*() const noexcept { return *prepared_; }
     const Prepared* operator->() const noexcept { return prepared_.get(); }
-    /// Where the tasks of a pass find its text. `is_read_again`: it is worth a
-    /// copy at once.
+    /// Returns the address of a pass's text for its tasks. `is_read_again`: a
+    /// copy pays off at once.
     std::uint64_t use_text(const PreparedPass& pass, bool is_read_again);
 
    private:
     PreparedCalls& calls_;
-    std::unique_ptr<Prepared>* place_ = nullptr;  // where it belongs
+    std::unique_ptr<Prepared>* place_ = nullptr;  // its place in the entry
     std::unique_ptr<Prepared> prepared_;
   };
 
@@ -81,14 +81,15 @@ class PreparedCalls {
   /// Programs that were called or compiled and still exist.
   std::uint64_t programs() const;
 
-  /// Whether the load of the workers says something about how tasks are cut.
+  /// Returns whether the load of the workers says something about how tasks are
+  /// cut.
   bool heeds_load() const noexcept { return has_lanes_; }
 
  private:
   struct Entry {
     std::weak_ptr<const Plan> plan;
     PlanCode codes;
-    // For the last shapes; null: there were not so many, or it is taken.
+    // The calls of the last shapes. A null place is unused or taken.
     std::array<std::unique_ptr<Prepared>, 6> prepared;
     std::size_t next = 0;  // the oldest
   };
@@ -114,7 +115,7 @@ class PreparedCalls {
   // These are changed under both locks, and read under one of them.
   Workers workers_;
   Entries entries_;
-  // The one that was found last; null: it may be gone. Under mutex_.
+  // The entry that was found last; null if it may be gone. Under mutex_.
   std::pair<const Plan*, Entry*> newest_{};
 };
 

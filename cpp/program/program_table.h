@@ -123,7 +123,8 @@ class ProgramTable {
   }
   void count(const Work& work);
   Ticket submit_task(Task& task, const Stream& stream);
-  /// One ticket for both. Waits for `first` if no ticket can say both.
+  /// Returns one ticket for both. Waits for `first` if no ticket can represent
+  /// both.
   Ticket join(const Ticket& first, const Ticket& second);
 
   Backend& backend_;
@@ -133,7 +134,7 @@ class ProgramTable {
   std::atomic<std::uint64_t> ready_calls_{0};  // written under lock()
   std::atomic<std::uint64_t> calls_{0};        // others, under changing()
   program::PreparedCalls prepared_;
-  // Under its changing().
+  // Accessed under its changing().
   program::Scratch scratch_;
   std::vector<std::shared_ptr<void>> kept_;  // graphs read it
 };

@@ -70,7 +70,7 @@ Value norm_of(const Value& x, double ord, const Axes& axes, bool keepdims) {
   return power(sum(power(length, ord), axes, keepdims), 1 / ord);
 }
 
-// Before anything is made of them, so that an error names what was called.
+// Checks the axes first, so that an error has the name of the called function.
 Axes checked(const Axes& axes, const Value& x, const char* name) {
   if (!axes) return {};
   return program::places_of(*axes, x.rank(), name);

@@ -1,4 +1,4 @@
-// Shapes of what is computed are those of the inputs.
+// Moves changes of shape from computed values to the inputs.
 #include <algorithm>
 #include <map>
 #include <numeric>

@@ -15,8 +15,8 @@ namespace gpuos::program {
 void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
                 std::vector<std::int64_t>& sizes);
 
-/// Whether a schedule that fuses reductions with what is around them is right
-/// for these sizes, and not the slower one.
+/// Returns whether the schedule that fuses reductions with the steps around
+/// them is correct and faster for these sizes.
 bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes);
 
 /// The size of a set. Throws: InvalidArgument for shapes that do not broadcast.

@@ -186,7 +186,7 @@ class SourceWriter {
 
   // ---- The parts.
 
-  /// How a part names the value of an earlier step.
+  /// Returns the name of an earlier step's value in a part.
   std::string operand(const Step& user, std::size_t k) const {
     const std::uint32_t id = user.operands[k];
     return is_row_[id] ? concat("r.v", id, "(w)") : concat("v", id);
@@ -291,7 +291,7 @@ class SourceWriter {
     }
   }
 
-  /// Whether a reduction gathers an array's elements as they are.
+  /// Returns whether a reduction gathers an array's elements as they are.
   bool is_as_loaded(const Step& reduction) const {
     const std::uint32_t id = reduction.operands[0];
     return step(id).kind == Step::Kind::Load && !is_row_[id] &&

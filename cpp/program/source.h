@@ -12,7 +12,7 @@ inline constexpr const char* kCompiledName = "program";
 /// How much of a pass a lane does at a time.
 enum class Effort : std::uint8_t {
   Full,     // several elements, so that enough memory accesses are under way
-  Careful,  // one: what needs more registers than a worker has
+  Careful,  // one, if more would need more registers than a worker has
 };
 
 /// An operator that does with a task what the interpreter does. C++ for both

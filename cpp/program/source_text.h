@@ -7,7 +7,7 @@
 
 namespace gpuos::program {
 
-/// C++ for a value, and what type it has.
+/// The C++ text of a value and its type.
 struct SourceValue {
   std::string text;
   Type type{};

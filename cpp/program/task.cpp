@@ -27,13 +27,13 @@ constexpr std::uint64_t kWidest = 8;
 /// each; and the fewest, which are a chunk of compiled code without reductions.
 constexpr std::uint64_t kHostTile = 16384;
 constexpr std::uint64_t kHostChunk = 128;
-/// On the host, so many operations take as long as one that waits for memory.
+/// On the host, this number of operations takes as long as one memory access.
 constexpr std::uint64_t kHostOperations = 2;
 /// The least elements of a tile on the device, for one operation or a few. A
 /// smaller tile costs the host more than the worker gains.
 constexpr std::uint64_t kDeviceTile = 4096;
-/// Tiles that fit the parameters of a launch with their argument block. One
-/// call alone is done soonest if so many workers share it.
+/// The tiles that fit the parameters of a launch with their argument block. A
+/// single call is fastest if this number of workers shares it.
 constexpr std::uint64_t kParameterTiles = 48;
 constexpr std::size_t kFewOperations = 8;
 
@@ -46,7 +46,7 @@ std::uint32_t clamp_tiles(std::uint64_t tiles, std::uint64_t most) {
       tiles, 1, std::min<std::uint64_t>(most, abi::kMaxTiles)));
 }
 
-/// Whether rows, not columns, follow each other in memory.
+/// Returns whether rows, not columns, follow each other in memory.
 bool has_close_rows(const Layout& layout) {
   if (layout.outer == 0 || layout.inner == 0) return false;
   for (std::uint32_t a = 0; a < layout.accesses; ++a) {
@@ -70,12 +70,12 @@ Split split_elements(const Layout& layout, const Workers& workers) {
               clamp_tiles((layout.columns + each / 2) / each, workers.count)};
 }
 
-/// Lanes for each row so that the workers are through with all rows soonest:
-/// many rows at a time, but no few left for the last turn.
+/// Returns the lanes for each row that finish all rows soonest: many rows at a
+/// time, but not only a few in the last turn.
 std::uint64_t lanes_for_many_rows(const Layout& layout, const Workers& workers,
                                   std::uint64_t most) {
   constexpr std::uint64_t kWarp = 32;
-  constexpr std::uint64_t kJoin = 16;  // takes as long as so many columns
+  constexpr std::uint64_t kJoin = 16;  // cost in columns
   std::uint64_t best = most;
   std::uint64_t best_time = ~std::uint64_t{0};
   for (std::uint64_t lanes = most; lanes >= kWarp; lanes /= 2) {
@@ -124,7 +124,7 @@ Split split_rows(const Pass& pass, const Layout& layout,
     row_lanes =
         std::min({row_lanes, std::bit_ceil(wanted), std::bit_floor(most)});
   } else if (pass.loops() == 1) {
-    // With several loops a row had better fit the lanes' registers.
+    // With several loops a row should fit the lanes' registers.
     row_lanes = lanes_for_many_rows(layout, workers, row_lanes);
   }
   split.row_lanes = static_cast<std::uint32_t>(row_lanes);
@@ -141,8 +141,8 @@ Split split_rows(const Pass& pass, const Layout& layout,
   return split;
 }
 
-/// Returns the number of tiles. Each has so much work that handing it out is a
-/// small part.
+/// Returns the number of tiles. Each has enough work to make the cost of its
+/// distribution small.
 std::uint64_t host_tiles(const Pass& pass, const Layout& layout,
                          const Workers& workers) {
   const std::uint64_t elements = layout.elements();
@@ -253,9 +253,9 @@ std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
              : 0;
 }
 
-/// Returns the workers that are worth a tile of their own.
+/// Returns the workers for which a separate tile pays off.
 Workers worthwhile(const Pass& pass, const Layout& layout, Workers workers) {
-  // For one call alone, each further loop over a row takes as long again.
+  // In a single call, each further loop over a row takes the same time again.
   const bool is_idle = workers.load == Load::Idle;
   if (is_idle && pass.loops() > 1) return workers;
   const std::uint64_t work =

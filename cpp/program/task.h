@@ -18,7 +18,7 @@ namespace gpuos::program {
 /// interpreter's `cells` have room for.
 std::uint32_t row_lanes(const Workers& workers, std::uint32_t cells) noexcept;
 
-/// How many workers take part in a pass, and who does what.
+/// The number of workers in a pass and the division of its work.
 struct Split {
   std::uint32_t tiles = 1;
   std::uint32_t row_lanes = 1;
@@ -26,8 +26,8 @@ struct Split {
   bool is_transposed = false;
   bool shares_rows = false;  // each slice of a row is a tile of its own
 
-  /// Whether a task cut so differs from one cut like `other` in nothing but the
-  /// number of its tiles.
+  /// Returns whether a task cut so differs from one cut like `other` in nothing
+  /// but the number of its tiles.
   bool is_alike(const Split& other) const noexcept {
     return row_lanes == other.row_lanes && slices == other.slices &&
            is_transposed == other.is_transposed &&
@@ -35,19 +35,19 @@ struct Split {
   }
 };
 
-/// Whether rows have the lanes that device/program_device_order.h asks for,
-/// however long they are.
+/// Returns whether rows have the lanes that device/program_device_order.h asks
+/// for, however long they are.
 bool has_ordered_lanes(const Workers& workers, std::uint32_t cells) noexcept;
 
-/// Rows of so many columns that one task may have.
+/// Returns the most rows with `columns` columns that one task may have.
 std::uint64_t most_rows(const Pass& pass, std::uint64_t columns,
                         const Workers& workers) noexcept;
 
 Split split_of(const Pass& pass, const Layout& layout, const Workers& workers);
 
-/// Memory in which the slices of rows leave what they gathered: a counter of
-/// 4 bytes for each group of rows, then the values. The counters are 0 before
-/// the task, and it leaves them so.
+/// Memory for the partial results of the slices of rows: a counter of 4 bytes
+/// for each group of rows, then the values. The counters are 0 before and after
+/// the task.
 struct Gathered {
   std::uint32_t counters = 0;  // none: rows are not sliced
   std::size_t bytes = 0;       // of the values
@@ -71,14 +71,14 @@ struct TaskModel {
   Gathered gathered{};
 
   static constexpr std::uint32_t kText = 0;
-  /// Where the pass' accesses and its scalars begin.
+  /// The places of the pass's first access and first scalar.
   static constexpr std::uint32_t kAddresses = 1;
   static std::uint32_t first_scalar(const Pass& pass) noexcept {
     return kAddresses + static_cast<std::uint32_t>(pass.accesses.size());
   }
 };
 
-/// The bits of a scalar as a task carries it; of complex128 those of a part.
+/// Returns the bits of a scalar in a task; for complex128, those of one part.
 /// Throws: InvalidArgument for a number that its dtype cannot hold.
 std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype,
                           bool is_imaginary);
@@ -87,7 +87,7 @@ inline std::uint64_t scalar_bits(const gpuos::Scalar& value,
   return scalar_bits(value, word.dtype, word.is_imaginary);
 }
 
-/// Where a task's tables lie if they do not fit its arguments.
+/// Stores a task's tables that do not fit its arguments; returns the address.
 using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;
 
 /// The parts that decide the arguments of a task.

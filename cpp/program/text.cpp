@@ -73,8 +73,9 @@ class Writer {
   }
 
  private:
-  /// Whether part 1 begins with what part 0 ended with. The loop of plain texts
-  /// runs both in one go, and reads cells one instruction ahead.
+  /// Returns whether part 1 begins with the last result of part 0. The loop of
+  /// plain texts runs both parts in one pass, and reads cells one instruction
+  /// ahead.
   bool needs_last_of_row(const std::vector<std::uint64_t>& ends) const {
     if (ends[0] == 0 || ends[0] == ends[1]) return false;
     const Instruction& made = instructions_[ends[0] - 1];
@@ -140,7 +141,7 @@ class Writer {
   }
 
   void note_use(std::uint32_t id, Moment at) {
-    // Loops may run again, so what comes from outside stays until their end.
+    // Loops may run again, so values from outside stay until their end.
     if (at.part % 2 == 1 && is_row(id)) at.index = pass_.parts[at.part].size();
     last_[id] = std::max(last_[id], at);
   }
@@ -277,7 +278,7 @@ class Writer {
   void emit_result(std::uint32_t id, const Operation& operation,
                    const OperandCells& operands, std::uint32_t index) {
     const Step& step = pass_.steps[id];
-    // The result may lie where an operand lay that is as wide and not needed
+    // The result may replace an operand of the same width that is not needed
     // any more.
     const std::uint32_t cells = cells_of(step.dtype);
     const bool has_condition = step.op == Op::Where && cells > 1;
@@ -322,7 +323,7 @@ class Writer {
     acc_ = kNone;
   }
 
-  // Gives back the cells of what is not used after now.
+  // Releases the cells of values that are not used any more.
   void free_unused() {
     std::erase_if(held_, [&](std::uint32_t id) {
       if (last_use(id) > now_) return false;

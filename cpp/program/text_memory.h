@@ -11,7 +11,7 @@
 
 namespace gpuos::program {
 
-/// Where workers find the text of a program.
+/// The place of a program's text for the workers.
 struct Text {
   std::uint64_t address = 0;
   std::size_t shared_bytes = 0;  // of one in shared memory; 0: in the backend's
@@ -19,8 +19,8 @@ struct Text {
   std::shared_ptr<void> chunk{};  // that contains it, unless that is shared
 };
 
-/// Texts of programs, at the beginning of cache lines. A chunk of them is freed
-/// when the last of its texts is gone; what is shared stays until the end.
+/// The texts of programs, aligned to cache lines. A chunk is freed when the
+/// last of its texts is gone; shared texts stay until the end.
 ///
 /// The first call of a program reads its text where the host wrote it, because
 /// a copy takes longer than that. Later ones read a copy in memory of the
@@ -48,9 +48,9 @@ class TextMemory {
   Text copy(std::span<const std::uint64_t> words);
 
   Backend& backend_;
-  std::span<std::uint64_t> shared_;  // what is left of it
+  std::span<std::uint64_t> shared_;  // its unused rest
   std::function<void(void*)> free_later_;
-  std::shared_ptr<void> chunk_;  // the last one
+  std::shared_ptr<void> chunk_;  // the last chunk
   std::uint64_t next_ = 0;       // in it
   std::size_t left_ = 0;
 };

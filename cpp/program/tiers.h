@@ -21,7 +21,7 @@ struct Tier {
 
   Pass pass;
   bool is_ordered = false;                 // as in source_of()
-  std::shared_ptr<OperatorRecord> record;  // what tasks are submitted with
+  std::shared_ptr<OperatorRecord> record;  // the operator of its tasks
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> work{0};  // elements times operations
   std::atomic<State> state{State::Interpreted};
@@ -52,7 +52,7 @@ class Tiers {
   /// is gone at its turn, it is not compiled.
   void count_call(const std::shared_ptr<const Plan>& plan,
                   const std::shared_ptr<Tier>& tier, std::uint64_t elements);
-  /// Compile soon, whatever the policy says; wait() follows.
+  /// Compiles soon, independent of the policy. To be called before wait().
   void promote_awaited(const std::shared_ptr<const Plan>& plan,
                        const std::shared_ptr<Tier>& tier) {
     tier->is_awaited.store(true, std::memory_order_relaxed);

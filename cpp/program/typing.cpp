@@ -52,7 +52,7 @@ DType wider_of_weak(DType a, DType b) noexcept {
   return a;
 }
 
-// Weak numbers give way to what all the others have in common.
+// Weak numbers take the common type of the other operands.
 Typing common_type(std::span<const Node> operands) {
   std::optional<DType> strong;
   std::optional<DType> weak;
@@ -127,8 +127,8 @@ bool is_exact(DType dtype) noexcept {
   return is_integer(dtype) || dtype == DType::Bool;
 }
 
-// NumPy looks for the smallest float that holds each of several integers, not
-// for one that holds their promoted dtype: int8 and uint8 give float16.
+// NumPy chooses the smallest float that holds each integer, not the one that
+// holds their promoted dtype: int8 and uint8 give float16.
 Typing real(Typing type, std::span<const Node> operands) {
   DType widest = operands[0].dtype;
   bool is_plain = true;

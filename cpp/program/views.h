@@ -23,8 +23,8 @@ std::vector<DimSet> dims_of(Graph& graph, std::uint32_t id);
 std::uint32_t find_or_add(Graph& graph, const ProgramArgument& input,
                           const InputSource& source, const DimSet& dims);
 
-/// A value of this shape, of which nothing is read. `whole` is what is
-/// broadcast to it, each dimension to the same of the last ones.
+/// Adds a value of this shape whose elements are never read. `whole` has the
+/// dimensions that are broadcast to it, aligned at the last one.
 std::uint32_t add_shape(Graph& graph, std::span<const std::int64_t> shape,
                         std::vector<DimSet> whole);
 

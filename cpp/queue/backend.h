@@ -91,7 +91,7 @@ struct Traits {
 
 /// The source of a checked operator.
 struct CheckedSource {
-  std::string prelude;  // stands before its first line
+  std::string prelude;  // is put before its first line
   std::string text;
 };
 
@@ -113,7 +113,7 @@ struct OperatorBuild {
   }
 };
 
-/// Something that runs tasks. Both implementations obey one contract
+/// Runs tasks. Both implementations obey one contract
 /// (tests/cpp/runtime/runtime_contract_test.cpp).
 ///
 /// Lifetime: the destructor stops the workers; it never throws.
@@ -133,8 +133,8 @@ class Backend {
   virtual const Access* find_unreachable(std::span<const Access>) {
     return nullptr;
   }
-  /// Whether `tasks` tasks can be queued, room given, without a call of the
-  /// driver and without a wait. `meets`: they must come after others.
+  /// Returns whether `tasks` tasks can be queued, room given, without a call of
+  /// the driver and without a wait. `meets`: they must come after others.
   virtual bool can_queue_now(const Route&, std::uint32_t /*tasks*/,
                              std::span<const Access>, bool /*meets*/) {
     return true;
@@ -147,7 +147,7 @@ class Backend {
   /// ring is full.
   virtual std::optional<Place> reserve(const Route& route,
                                        std::uint32_t tasks) = 0;
-  /// Whether the flush that was launched last still runs.
+  /// Returns whether the flush that was launched last still runs.
   virtual bool is_busy(const Route&) const { return false; }
   /// Blocks that a chain in the open flush of `route` may take.
   virtual std::uint32_t most_chain_blocks(const Route&) const { return 1; }
@@ -157,7 +157,7 @@ class Backend {
   /// Whole-source tasks are at `place`; the watchdog looks after them.
   virtual void watch(const Route& route, const Place& place,
                      std::uint32_t tasks, const std::string& operator_name) = 0;
-  /// Launch what waits for a burst; null: in every stream.
+  /// Launches pending bursts of one stream; null: of every stream.
   virtual void flush(const Stream* only) = 0;
   /// Makes sure that the batch will run without another call.
   virtual void ensure_running(const BatchRef& batch) = 0;
@@ -168,8 +168,8 @@ class Backend {
 
   // ---- Waiting. No lock is held.
 
-  /// Passes time until a batch may have finished, but not past `deadline`; the
-  /// host runs tasks of the batch's ring meanwhile, those at positions before
+  /// Passes time until a batch may have finished, but not beyond `deadline`.
+  /// The host meanwhile runs tasks of the batch's ring at positions before
   /// `end`. `turn` counts the calls of one wait, from 0.
   virtual void pause(const BatchRef& batch, std::uint64_t end,
                      std::uint64_t turn, Deadline deadline) = 0;
@@ -181,8 +181,8 @@ class Backend {
   /// check() has reported.
   virtual void check_all() = 0;
 
-  /// Whether what is submitted to the stream becomes part of a graph, which may
-  /// run again at any time.
+  /// Returns whether submissions to the stream become part of a graph, which
+  /// may run again at any time.
   virtual bool captures(const Stream&) { return false; }
 
   // ---- Operators. No lock is held.
@@ -193,7 +193,7 @@ class Backend {
   /// for each slot, then one for each place of the rings. There from the first
   /// load() of a checked operator on.
   virtual std::span<abi::Fault> faults() noexcept = 0;
-  /// Whether a graph that was captured holds tasks of this slot.
+  /// Returns whether a graph that was captured holds tasks of this slot.
   virtual bool is_captured(std::uint32_t) const noexcept { return false; }
   /// The slots are not used by any pending task any more.
   virtual void unload(std::span<const std::uint32_t> slots) noexcept = 0;
@@ -209,18 +209,18 @@ class Backend {
   virtual void fill_stats(Stats& stats) const = 0;
   /// From now on the watchdog gives a task no more than `limit`.
   virtual void limit_tasks(std::chrono::milliseconds limit) noexcept = 0;
-  /// Runs no task any more that has not begun, and makes the backend dead.
-  /// False: it cannot, so what is queued runs.
+  /// Drops the tasks that have not begun, and makes the backend dead. Returns
+  /// false if it cannot. Then the tasks run.
   virtual bool drop_pending() { return false; }
-  /// Stop taking tasks and stop the workers. Everything pending was waited
-  /// for, or the backend is dead. Throws what has not been reported.
+  /// Stops taking tasks and stops the workers. Everything pending was waited
+  /// for, or the backend is dead. Throws errors that were not reported yet.
   virtual void stop() = 0;
   /// Returns whether stop() abandoned a thread that still uses this object and
   /// the submit lock. Then neither may ever be destroyed.
   virtual bool is_left_running() const noexcept { return false; }
 
  protected:
-  Traits traits_;  // set by the constructor of what derives from it
+  Traits traits_;  // set by the constructor of the derived class
 };
 
 }  // namespace gpuos

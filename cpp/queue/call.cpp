@@ -70,8 +70,8 @@ inline bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
-/// Whether nothing can be wrong with an input of an elementwise operator: the
-/// usual case.
+/// Returns whether nothing can be wrong with an input of an elementwise
+/// operator: the usual case.
 inline bool is_usual(const TensorView& in, const TensorView& out) noexcept {
   return in.dims == 1 && out.dims == 1 && !in.has_strides &&
          in.dtype == out.dtype && in.shape[0] == out.shape[0];
@@ -94,7 +94,7 @@ inline void check_input(const OperatorRecord& op, std::size_t index,
   }
 }
 
-/// Gives parameters that the call lacks their default values.
+/// Adds default values for parameters that the call does not pass.
 [[gnu::cold, gnu::noinline]] void add_fewer_params(
     Call& call, std::span<const Scalar> params) {
   const OperatorRecord& op = *call.op;
@@ -195,9 +195,9 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
 
 void resolve_again(Call& call) {
   const OperatorRecord& op = *call.op;
-  // An alias may have left a target that was undefined then. And an expression
-  // gets slots before it loses its body: what had neither may have become an
-  // expression and another whole operator meanwhile.
+  // An alias may have left a target that was then undefined. An expression gets
+  // slots before it loses its body. A record without both may meanwhile have
+  // become an expression and another whole operator.
   const auto& slot = op.slots[static_cast<std::size_t>(call.dtype)];
   if (&op == &call.named->resolved() && slot.load() < 0) {
     if (op.has_body.load())

@@ -41,8 +41,9 @@ void resolve_again(Call& call);
 /// Throws: HasChanged if the call was made for other parameters.
 void check_same(const Call& call, const OperatorRecord& now);
 
-/// Sets `op` and `slot` to what `named` means now. Only under the submit lock
-/// do they stay so until the tasks are queued: see OperatorRegistry::drop().
+/// Sets `op` and `slot` to the current meaning of `named`. It stays valid until
+/// the tasks are queued only under the submit lock: see
+/// OperatorRegistry::drop().
 /// Throws: InvalidArgument, HasChanged.
 inline void resolve(Call& call) {
   const OperatorRecord& now = call.named->resolved();
@@ -73,15 +74,15 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
 /// A call of many tasks. `count` is that of the largest task, and each access
 /// spans all tasks.
 struct ManyCall : Call {
-  /// Where an argument differs by task; null: `args` has it.
+  /// Columns of arguments that differ by task; null: `args` has the argument.
   std::array<const Column*, abi::kMaxArgs> columns{};
 };
 ManyCall make_many_call(const OperatorRecord& named, const ManyTasks& many);
 
 /// Elements of the largest task. Throws: InvalidArgument.
 std::int64_t largest_of(const OperatorRecord& op, const ManyTasks& many);
-/// Argument `arg` is a column of addresses, of the output or of an input.
-/// Throws: InvalidArgument for one that is no element's.
+/// Makes argument `arg`, the output or an input, a column of addresses.
+/// Throws: InvalidArgument for an address that is not aligned to an element.
 void add_column(ManyCall& call, const OperatorRecord& op, std::size_t arg,
                 const Column& column, const ManyTasks& many);
 

@@ -76,7 +76,7 @@ inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
   return record + length;
 }
 
-/// Adds a member after those that `chain` has.
+/// Adds a member after the existing ones of `chain`.
 inline void add_member(abi::Payload& chain, u32 slot, u32 count,
                        const void* args, std::uint32_t arg_count) noexcept {
   auto* block = reinterpret_cast<abi::Member*>(chain.args[abi::kChainBlock]);
@@ -93,7 +93,7 @@ inline std::uint32_t write_gap(abi::Member* block,
   return record + abi::kChainRecords - used;
 }
 
-/// Whether the chain waits for the batch that began so far before it.
+/// Returns whether the chain waits for the batch that began so far before it.
 inline bool waits_for(const abi::Payload& chain, u16 distance) noexcept {
   u16 distances[abi::kMaxChainWaits];
   std::memcpy(distances, chain.args, sizeof(distances));

@@ -10,10 +10,10 @@
 
 namespace gpuos {
 
-/// The blocks in which members of chains lie. They are given out in turns: one
-/// is free again when the batch that had it is done.
+/// The blocks that store members of chains. They are used in rotation: a block
+/// is free again when its batch is done.
 ///
-/// Threads: the submit lock.
+/// Threads: holds the submit lock.
 class ChainBlocks {
  public:
   static constexpr std::uint32_t kCount = 256;

@@ -20,7 +20,7 @@ class ChainFootprints {
     BatchRef batch;
     std::uint64_t position = HazardTable::kNoPosition;
     std::uint32_t count = 0;
-    std::uint64_t seen = 0;  // bit_of() of what it touched
+    std::uint64_t seen = 0;  // bit_of() of all touched memory
     std::array<Access, 8> touched{};
     // For a chain with whole operators this is the memory of its newest member,
     // or nothing if that is too much.
@@ -28,7 +28,7 @@ class ChainFootprints {
     std::uint32_t newest_count = 0;
     std::array<Access, 8> newest{};
 
-    /// Whether a task has to come after the newest member.
+    /// Returns whether a task has to come after the newest member.
     bool meets_newest(std::span<const Access> accesses) const noexcept {
       const std::span members(newest.data(), newest_count);
       return std::ranges::any_of(accesses, [&](const Access& a) {

@@ -175,7 +175,7 @@ Chains::Followed Chains::open_chain(const Call& call,
       }))
     return Followed::No;
   orderer_.close_chains(conflicts);
-  // Before the place is taken: what is closed is published up to the head.
+  // Runs before the place is taken: a closed chain is published up to the head.
   OpenChains& chains = *traits_.chains;
   chains.make_room();
   if (const BatchRef* owner = traits_.chain_blocks->blocker()) {

@@ -14,7 +14,7 @@ namespace gpuos {
 struct CheckedOperator {
   std::string name;
   DType dtype = DType::Float32;    // of its buffers
-  std::vector<std::string> names;  // of its buffers; what is missing has none
+  std::vector<std::string> names;  // of its buffers; may be shorter
   std::vector<Parameter> params;
 };
 

@@ -60,11 +60,11 @@ inline void set_count(abi::Descriptor& descriptor,
 inline std::uint64_t last_arg_of(const abi::Descriptor& descriptor) noexcept {
   return descriptor.words[10] | std::uint64_t{descriptor.words[12]} << 32;
 }
-/// Whether a whole operator is there, or in the chain that is.
+/// Returns whether the descriptor is a whole operator, or a chain with one.
 inline bool is_traced(const abi::Descriptor& descriptor) noexcept {
   return (descriptor.words[0] >> 16 & abi::kTraced) != 0;
 }
-/// Whether it is of a tile, one of several of a large task.
+/// Returns whether it is of a tile, one of several of a large task.
 inline bool is_tile(const abi::Descriptor& descriptor) noexcept {
   const auto flags = static_cast<u16>(descriptor.words[0] >> 16);
   return descriptor.words[14] >> 16 > 1 && (flags & abi::kJoin) == 0 &&
@@ -116,8 +116,8 @@ inline void write_descriptor(abi::Descriptor& descriptor,
     words[0] = a;
     words[1] = b;
     words[2] = c;
-    // Pairs with await_task() in worker.cu: who sees the tag sees the words,
-    // and with the last one the argument block.
+    // Pairs with await_task() in worker.cu: a reader of the tag also sees the
+    // words, and with the last tag the argument block.
     std::atomic_ref(words[3]).store(tag, std::memory_order_release);
   };
   const u64* args = payload.args;

@@ -15,9 +15,9 @@
 
 namespace gpuos {
 
-/// The failures of tasks of checked operators, by submission. Each task has a
-/// Fault of its own while it is pending. The number is bounded, and the oldest
-/// failures are forgotten first.
+/// The failures of tasks of checked operators, by submission. Each pending task
+/// has its own Fault. The number is bounded, and the oldest failures are
+/// dropped first.
 ///
 /// Threads: attach() needs the submit lock, the others none.
 class FaultTable {
@@ -26,8 +26,8 @@ class FaultTable {
 
   explicit FaultTable(Backend& backend) : backend_(backend) {}
 
-  /// Before the first checked operator is there: attach() runs under a lock
-  /// that others spin at, so it may not allocate.
+  /// Must be called before the first checked operator exists. attach() runs
+  /// under a spin lock, so it must not allocate.
   void make_room();
 
   /// Adds the words of a checked task after the arguments of `call`. `begin`
@@ -48,13 +48,13 @@ class FaultTable {
     std::uint64_t end = 0;
     OperatorPtr op;  // null: its fault was looked at
   };
-  /// Submissions to one ring, in order. There are no more than it has places,
-  /// since what is done leaves before another one comes.
+  /// Submissions to one ring, in order. There are at most as many as the ring
+  /// has places, because finished ones are removed before the next one.
   struct Queue {
     std::vector<Pending> pending;  // place n % size() is that of number n
     std::uint64_t first = 0;
     std::uint64_t next = 0;
-    std::size_t faults = 0;  // where those of the places begin
+    std::size_t faults = 0;  // index of the first fault of the places
 
     Pending& at(std::uint64_t number) {
       return pending[number % pending.size()];
@@ -73,7 +73,7 @@ class FaultTable {
   abi::Fault& fault_of(const Queue& queue, std::uint64_t number);
   bool is_done(std::uint32_t ring, const Pending& pending) const;
   void settle(std::uint32_t ring, std::uint64_t number);
-  /// Settles the tasks that are done, up to the first one that is not.
+  /// Settles the finished tasks, up to the first unfinished one.
   void settle_first(std::uint32_t ring);
   void settle_all();
   void note(std::uint32_t ring, std::uint64_t end, abi::Fault& fault,

@@ -87,8 +87,8 @@ bool HazardTable::find_same(const Access& access,
   if (!is_pending(same.newest_write)) return true;
   const std::uint64_t entry = whole(same.newest_write);
   const Submitted& submitted = batch_of(entry);
-  // One that does not wait for all that it meets, or is done, says nothing of
-  // older ones.
+  // A batch that does not wait for all that it meets, or is done, does not
+  // cover older ones.
   if (submitted.group != kAlone ||
       (!rings.empty() &&
        rings[submitted.batch.ring]->is_done(submitted.batch.begin)))
@@ -217,8 +217,8 @@ void HazardTable::prune(std::span<const Ring* const> rings) {
     const std::uint32_t number = numbers_[first_ & mask_];
     while (first_ != last_ && numbers_[first_ & mask_] == number) ++first_;
   }
-  // Where the arrays begin, because what was used last is in the processor's
-  // caches.
+  // Restarts at the begin of the arrays, whose latest used part is in the
+  // processor's caches.
   first_ = last_ = (last_ + mask_) & ~mask_;
 }
 

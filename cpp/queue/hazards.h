@@ -44,17 +44,17 @@ class HazardTable {
 
   struct Conflicts {
     std::array<BatchRef, kMaxConflicts> batches;
-    // Where in the batch the tasks lie that are met.
+    // Positions of the met tasks in their batches.
     std::array<std::uint64_t, kMaxConflicts> positions;
     std::size_t count = 0;
     bool overflow = false;  // there are more
-    bool met_done = false;  // and what is done too: prune() will drop some
+    bool met_done = false;  // met a finished one: prune() will drop some
     std::span<const BatchRef> view() const { return {batches.data(), count}; }
   };
 
-  /// The newest batches that `accesses` must wait for. Older ones are left out
-  /// when a batch that is named already waits for them.
-  /// With `rings`, those that are done are left out too.
+  /// Returns the newest batches that `accesses` must wait for. Older ones are
+  /// omitted if a returned batch already waits for them. With `rings`, finished
+  /// batches are omitted too.
   Conflicts find(std::span<const Access> accesses,
                  std::span<const Ring* const> rings = {}) const {
     Conflicts found;
@@ -78,11 +78,11 @@ class HazardTable {
   bool has_room(std::size_t accesses) const noexcept {
     return last_ - first_ + accesses <= capacity();
   }
-  /// Whether so much is in the table that prune() should be called. To do so
-  /// for each task would have each of them look at a word that a worker is
-  /// about to write.
+  /// Returns whether the table is long enough to call prune(). Calling it for
+  /// each task would make each task read a word that a worker is about to
+  /// write.
   bool is_long() const noexcept { return last_ - first_ > capacity() / 4; }
-  /// There must be room.
+  /// Requires free space.
   void add(std::span<const Access> accesses, const BatchRef& batch) {
     add(accesses, batch, kAlone, batch.begin);
   }
@@ -271,17 +271,17 @@ class HazardTable {
                        return is_pending(pages_[bucket].mixed);
                      });
   }
-  /// Whether the newest access of this range is a read of the newest batch, as
-  /// `access` is: one entry is enough for both.
+  /// Returns whether the newest access of this range is a read of the newest
+  /// batch, as `access` is: one entry is enough for both.
   bool is_read_again(const Access& access, const Same& same) const noexcept;
-  /// Notes what `access` meets if only its own range has to be looked at, and
-  /// of that one entry.
+  /// Notes the conflict of `access` if only one entry of its own range must be
+  /// checked.
   bool find_same(const Access& access, std::span<const Ring* const> rings,
                  Conflicts& found) const;
   void search(const Access& access, std::span<const Ring* const> rings,
               Conflicts& found) const;
-  /// One entry of a search; `cover` becomes its batch if it ends the search.
-  /// False: there are too many.
+  /// Visits one entry of a search; `cover` becomes its batch if it ends the
+  /// search. Returns false if there are too many conflicts.
   bool note_conflict(const Access& access, std::uint64_t entry,
                      std::span<const Ring* const> rings, Conflicts& found,
                      const Submitted*& cover) const;

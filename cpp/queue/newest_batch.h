@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-/// The last batch that was submitted, which tells how much work is queued.
+/// The last submitted batch, which shows how much work is queued.
 ///
 /// Threads: note() under the submit lock, load() without it.
 class NewestBatch {

@@ -42,10 +42,10 @@ class OpenChains {
   abi::Payload& open(std::uint64_t position, abi::Member* block);
 
   void close(std::uint64_t begin);
-  /// Closes those that began at `last` or before it.
+  /// Closes the chains that began at `last` or before it.
   void close_until(std::uint64_t last);
   void close_all() { close_until(~std::uint64_t{0}); }
-  /// Closes those that are older than `age`.
+  /// Closes the chains that are older than `age`.
   void close_old(std::chrono::microseconds age);
 
  private:

@@ -22,7 +22,7 @@ class Body;
 }
 class OperatorHistory;
 
-/// Whether built-in operators know it.
+/// Returns whether built-in operators know it.
 constexpr bool has_builtins(DType dtype) noexcept {
   return static_cast<std::uint32_t>(dtype) < kBuiltinDTypes;
 }
@@ -48,11 +48,11 @@ struct OperatorRecord {
   bool is_builtin = false;  // it began so
 
   std::atomic<bool> is_defined{true};
-  // Has been a whole operator, of which the watchdog looks after each task: it
-  // stays so while tasks are being submitted, whatever the name becomes.
+  // True once the name was a whole operator, whose tasks the watchdog watches.
+  // It is never reset, because tasks may be in submission.
   std::atomic<bool> is_traced{false};
   std::array<std::atomic<std::int32_t>, kDTypeCount> slots;
-  // True for an expression, which has no slots. Its calls are those of
+  // True for an expression, which has no slots. Its calls are calls of
   // programs.
   std::atomic<bool> has_body{false};
   std::atomic<std::shared_ptr<const expression::Body>> body;
@@ -81,8 +81,8 @@ struct OperatorRecord {
   std::vector<std::shared_ptr<OperatorRecord>> variants;
   OperatorRecord* base = nullptr;  // of a variant: the name that it is one of
 
-  // An alias only. `history` keeps its targets alive, its back is `target`; so
-  // many switches can be taken back.
+  // Used by an alias only. `history` keeps its targets alive, and its last
+  // entry is `target`. At most this many switches can be reverted.
   static constexpr std::size_t kMaxSwitches = 256;
   std::mutex history_mutex;
   std::deque<std::shared_ptr<OperatorRecord>> history;
@@ -117,11 +117,10 @@ struct HasChanged : InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
-/// Whether `b` can stand where `a` stood in a call that was made.
+/// Returns whether `b` can replace `a` in a call that was made.
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b);
-/// Why `b` cannot stand where `a` stood in calls that will be made: "expected
-/// ..., got ..."; empty: it can. It may take further parameters that have
-/// default values.
+/// Returns why `b` cannot replace `a` in later calls: "expected ..., got ...".
+/// It is empty if `b` can. `b` may take further parameters with default values.
 std::string misfit(const OperatorRecord& a, const OperatorRecord& b);
 bool can_replace(const OperatorRecord& a, const OperatorRecord& b);
 

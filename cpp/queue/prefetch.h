@@ -2,8 +2,8 @@
 
 namespace gpuos {
 
-/// Has the processor fetch a line that will soon be written: the device has
-/// read it since, and stores, which leave in order, would all wait for it.
+/// Prefetches a line that will soon be written. The device has read it since,
+/// and all later stores would wait for it, because stores leave in order.
 inline void prefetch_to_write(const void* line) noexcept {
 #if defined(__x86_64__)
   // Without -mprfchw, __builtin_prefetch() fetches for reading.

@@ -22,8 +22,8 @@ struct RingMemory {
 
 /// The producers' side of a queue: which positions are taken, written, done.
 ///
-/// Threads: what changes the ring needs the submit lock; is_done(), head() and
-/// completed() do not.
+/// Threads: functions that change the ring need the submit lock; is_done(),
+/// head() and completed() do not.
 class Ring {
  public:
   /// Tasks in one batch, at most.
@@ -52,7 +52,8 @@ class Ring {
   std::uint64_t completed() const noexcept {
     return completed_.load(std::memory_order_acquire);
   }
-  /// Tasks at the places before completed(), those of chains included.
+  /// Returns the number of tasks before completed(), including members of
+  /// chains.
   std::uint64_t completed_tasks() const noexcept {
     const auto more = completed_more_.load(std::memory_order_relaxed);
     return completed() + static_cast<std::uint64_t>(more);
@@ -87,14 +88,14 @@ class Ring {
     return begin + batches_[place_of(begin)].places;
   }
 
-  /// Has the processor fetch what `tasks` tasks from `position` on, which share
-  /// arguments, are soon written to.
+  /// Prefetches the memory that `tasks` tasks from `position` on, which share
+  /// arguments, will write.
   void prefetch(std::uint64_t position, std::uint32_t tasks) const noexcept {
     for (std::uint32_t i = 0; i < tasks; ++i)
       prefetch_to_write(memory_.descriptors + place_of(position + i));
     const u64* args = memory_.arg_blocks[place_of(position)].args;
     prefetch_to_write(args);
-    prefetch_to_write(args + 8);  // more than so many lines are rare
+    prefetch_to_write(args + 8);  // more lines are rare
   }
 
   abi::ArgBlock& arg_block(std::uint64_t position) noexcept {
@@ -114,8 +115,8 @@ class Ring {
     return memory_.descriptors[place_of(position)];
   }
 
-  /// Whether the batch that began at `begin` is finished; its results are then
-  /// visible to this thread.
+  /// Returns whether the batch that began at `begin` is finished; its results
+  /// are then visible to this thread.
   bool is_done(std::uint64_t begin) const noexcept {
     // Pairs with the store to `done` in finish_task() of worker.cu, in
     // finish_burst() of burst.h and in HostBackend.
@@ -157,7 +158,7 @@ class Ring {
   std::atomic<std::uint64_t> head_;
   std::atomic<std::uint64_t> completed_;
   std::atomic<std::int64_t> completed_more_{0};
-  std::vector<Batch> batches_;  // those that begin at a place
+  std::vector<Batch> batches_;  // the batches that begin at a place
 };
 
 }  // namespace gpuos

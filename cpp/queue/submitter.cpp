@@ -97,7 +97,7 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
   Ticket ticket{.runtime = runtime_id_};
   if (call.count == 0) return ticket;
   const std::uint32_t max_batch = traits_.rings[0]->max_batch();
-  // The tiles of a program know what is theirs.
+  // The tiles of a program know their own parts.
   const std::uint64_t tile = tile_of(backend_, call, max_batch);
   const bool interleaves = traits_.interleaves_tiles || call.tiles != 0;
   std::optional<TaskWriter> writer(std::in_place, call, many, tile,
@@ -310,7 +310,7 @@ std::vector<std::uint64_t> Submitter::heads() {
   const std::unique_lock lock = lock_between();
   std::vector<std::uint64_t> heads;
   for (Ring* ring : traits_.rings) {
-    // Memory that was dropped before may be free then. No other code looks
+    // Memory that was freed earlier may be reusable then. No other code checks
     // while workers stay.
     ring->advance();
     heads.push_back(ring->head());

@@ -21,12 +21,12 @@
 
 namespace gpuos {
 
-/// Puts checked calls in order and writes them to a ring: the Orderer finds
-/// what they must come after, Chains puts those that can into one worker with
-/// it, a Room is waited for, and task_writer.h has the descriptors.
+/// Orders checked calls and writes them to a ring. The Orderer finds their
+/// dependencies, Chains combines dependent calls for one worker, a Room waits
+/// for space, and task_writer.h writes the descriptors.
 ///
-/// Threads: any. The submit lock is shared by producers and by the backend's
-/// control thread, never by a worker.
+/// Threads: any. Producers and the backend's control thread share the submit
+/// lock. Workers never take it.
 class Submitter {
  public:
   Submitter(Backend& backend, QuickMutex& submit_mutex,
@@ -38,9 +38,9 @@ class Submitter {
   bool try_submit(Call& call, const Stream& stream, Ticket& ticket);
   Ticket submit_many(ManyCall& call, const ManyTasks& many,
                      const Stream& stream);
-  /// Queues calls of which none meets another, in one go and without a wait;
-  /// what each touches is noted on its own. False: nothing was queued, and
-  /// submit() will do it one by one. Throws: as submit(), but never Timeout.
+  /// Queues independent calls together and without a wait. The memory of each
+  /// call is recorded separately. Returns false if nothing was queued; then
+  /// submit() them one by one. Throws: as submit(), but never Timeout.
   bool submit_independent(std::span<Call> calls, const Stream& stream);
 
   /// Calls `change` while nothing is being submitted.
@@ -48,7 +48,7 @@ class Submitter {
   void flush(const Stream* only);
   /// The newest position of each ring.
   std::vector<std::uint64_t> heads();
-  /// Lets each ring forget what is done.
+  /// Makes each ring forget finished tasks.
   void advance();
   /// Returns whether `marks` are passed.
   bool is_past(std::span<const std::uint64_t> marks, BatchRef* oldest);
@@ -61,8 +61,8 @@ class Submitter {
   void close();
 
   /// Waits for one batch, without a lock. Tasks before `end` must run before
-  /// the caller can go on, and it may run them itself. False: the deadline
-  /// passed first.
+  /// the caller can continue, and it may run them itself. Returns false if the
+  /// deadline passed first.
   /// Throws: TaskError if the backend is dead, not if the batch failed.
   bool wait(const BatchRef& batch, std::uint64_t end, Deadline deadline) {
     return room_.wait(batch, end, deadline);
@@ -104,7 +104,8 @@ class Submitter {
 
   // For all that follows the lock is held.
 
-  /// Where `call` goes. Throws: QueueClosed, InvalidArgument, TaskError.
+  /// Returns the route of `call`. Throws: QueueClosed, InvalidArgument,
+  /// TaskError.
   Route admit(Call& call, const Stream& stream) {
     if (is_closed_) [[unlikely]]
       refuse_closed(call);
@@ -132,8 +133,8 @@ class Submitter {
                      std::uint64_t group);
   /// Notes what the tasks at `place` touch.
   void note(const Call& call, const Submission& submission, const Place& place);
-  // Tickets are filled in where they lie: to copy what was just written in
-  // parts makes the processor wait until all stores before it are done.
+  // Fills tickets in place. A copy of data that was just written in parts would
+  // make the processor wait for all earlier stores.
   static void fill(Ticket& ticket, const Submission& submission,
                    const Place& place, std::uint64_t tasks);
   void write(Call& call, const Cut& cut, const Place& place,

@@ -21,7 +21,7 @@ std::uint64_t tile_of(const Backend& backend, const Call& call,
                       std::uint32_t max_tiles) {
   if (!call.op->elementwise) return call.count;
   std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
-  // One tile for the pieces' rounding.
+  // Reserves one tile for the rounding of the pieces.
   max_tiles = std::min<std::uint32_t>(max_tiles, abi::kMaxTiles) - 1;
   elems = std::max(elems, ceil_div(call.count, max_tiles));
   return ceil_div(elems, kTileGranule) * kTileGranule;

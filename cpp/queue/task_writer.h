@@ -36,7 +36,7 @@ inline u64* copy_args(const Call& call, abi::ArgBlock& block,
     std::copy_n(call.args.begin(), call.arg_count, block.args);
     return block.args;
   }
-  // All of them: a fixed number costs less than a count.
+  // Copies all of them: a fixed number costs less than a count.
   std::copy_n(call.args.begin(), abi::kInlineArgs, payload.args);
   return payload.args;
 }
@@ -62,7 +62,7 @@ inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
   ring.write(position, payload);
 }
 
-/// Writes the one descriptor of a task that is not cut.
+/// Writes the only descriptor of a task without tiles.
 inline void write_whole(Ring& ring, const Place& place,
                         std::optional<std::uint64_t> after, const Call& call) {
   abi::Payload payload =
@@ -107,8 +107,8 @@ inline std::uint32_t count_needed(const Place& place, std::uint32_t tiles) {
   return place.is_alone ? 1 : tiles;
 }
 
-/// Makes `payload` and `args` those of one of `tiles` tiles of a task with
-/// `elems` elements.
+/// Sets `payload` and `args` for one of `tiles` tiles of a task with `elems`
+/// elements.
 inline void set_tile(abi::Payload& payload, u64* args, std::uint32_t buffers,
                      std::uint64_t elem_bytes, std::uint64_t elems,
                      std::uint64_t tile_elems, std::uint32_t tile,
@@ -125,7 +125,7 @@ inline void set_tile(abi::Payload& payload, u64* args, std::uint32_t buffers,
   for (std::uint32_t k = 0; k < buffers; ++k) args[k] += offset * elem_bytes;
 }
 
-/// How a task becomes descriptors.
+/// The division of a task into descriptors.
 struct Cut {
   std::uint64_t tile = 0;   // elements of one descriptor
   std::uint64_t piece = 0;  // elements of one row of tiles; 0: it is not cut

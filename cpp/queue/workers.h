@@ -10,10 +10,10 @@ namespace gpuos::program {
 enum class Load : std::uint8_t {
   Idle,    // nothing else is pending
   Busy,    //
-  Backlog  // many tasks have collected: only what each costs matters
+  Backlog  // many tasks have collected: only throughput matters
 };
 
-/// One of something for each Load.
+/// One value for each Load.
 template <typename T>
 class ByLoad {
  public:

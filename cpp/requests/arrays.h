@@ -39,7 +39,7 @@ class Arrays {
   Array operand(std::uint32_t index, std::size_t place,
                 std::uint32_t arrays) const noexcept;
 
-  /// Whether both are the same elements in the same places.
+  /// Returns whether both are the same elements in the same places.
   bool is_same(const Array& a, const Array& b) const noexcept;
   ByteRange range_of(const Array& array) const noexcept;
 

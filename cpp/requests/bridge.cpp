@@ -12,7 +12,7 @@
 namespace gpuos {
 namespace {
 
-/// A runner and what it runs in.
+/// A runner and its runtime.
 struct Handle {
   explicit Handle(Runtime& of) : runtime(of), runner(of) {}
 
@@ -27,7 +27,8 @@ void write_reason(const char* reason, char* error, std::size_t error_bytes) {
   error[length] = '\0';
 }
 
-// `function` says how it ended; what it throws is written to `error`.
+// Calls `function`, which returns the result; its exception is written to
+// `error`.
 template <typename Function>
 BridgeResult guard(char* error, std::size_t error_bytes, Function function) {
   try {

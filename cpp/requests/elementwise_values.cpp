@@ -9,7 +9,7 @@ namespace {
 
 Value cast(const Value& x, DType dtype) { return astype(x, dtype); }
 
-// A number in the text takes the dtype of what it meets.
+// A literal takes the dtype of the other operand.
 Value sign_of(const Value& x) {
   if (x.dtype() == DType::Bool) return x;
   return is_floating(x.dtype()) ? where(isnan(x), 0, sign(x)) : sign(x);
@@ -174,7 +174,7 @@ bool is_condition(Recipe recipe, std::size_t place) noexcept {
 }
 
 std::size_t literals_of(const Request& request) noexcept {
-  // A test for 0 makes a bool of what is none.
+  // A test for 0 converts other dtypes to bool.
   std::size_t tests = request.out_dtype == DType::Bool ? 1 : 0;
   if (is_row_recipe(request.recipe)) return 3 + tests;
   if (request.compute == DType::Bool) ++tests;

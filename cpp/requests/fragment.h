@@ -63,7 +63,7 @@ class Fragment {
 
   void clear() noexcept;
   Mark mark() const noexcept;
-  /// Forgets what came after the mark, and all outputs.
+  /// Drops everything after the mark, and all outputs.
   void rewind(const Mark& mark) noexcept;
 
   /// An array; the same one twice is one input. `is_framed`: it has the frame's
@@ -100,7 +100,7 @@ class Fragment {
     friend bool operator==(const Number&, const Number&) = default;
   };
 
-  /// A request whose recipe has numbers of its own.
+  /// A request whose recipe has literals.
   struct LiteralUser {
     Recipe recipe{};
     DType compute{};
@@ -125,7 +125,7 @@ class Fragment {
   std::size_t literals_ = 0;
 };
 
-/// Whether both are the same elements in the same places.
+/// Returns whether both are the same elements in the same places.
 bool is_same_array(const TensorView& a, const TensorView& b) noexcept;
 
 }  // namespace gpuos::requests

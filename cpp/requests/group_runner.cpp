@@ -27,7 +27,7 @@ void GroupRunner::run_together(const Add& add) {
   try {
     add();
   } catch (...) {
-    calls_.flush();  // those before the one that failed
+    calls_.flush();  // those before the failed one
     throw;
   }
   calls_.flush();
@@ -81,7 +81,7 @@ void GroupRunner::run_independent() {
       const Request& request = arrays_->request(index);
       if (request.elems == 0) continue;
       const bool is_asked = request.is_fresh && needed_.ask != nullptr;
-      // Only this request uses what it writes.
+      // // Only this request uses its output.
       if (is_asked && !needed_.ask(needed_.context, request.out_owner, 1))
         ++unwritten_;
       else
@@ -142,8 +142,8 @@ void GroupRunner::run_needed(std::uint32_t request) {
   submit();
 }
 
-// Outputs of one fragment have one shape, so that of what comes before the
-// first reduction as much as possible should.
+// Outputs of one fragment have one shape. Therefore as many steps as possible
+// should come before the first reduction.
 void GroupRunner::find_late(const Group& group) {
   groups_->for_each_member(group, [&](std::uint32_t request) {
     const auto& sources = groups_->member(request).sources;
@@ -154,7 +154,7 @@ void GroupRunner::find_late(const Group& group) {
   });
 }
 
-// The members of a group, what uses each of them, and which are of no use.
+// Collects the members of a group, the users of each, and the unused ones.
 void GroupRunner::collect(const Group& group) {
   uses_.clear();
   find_late(group);
@@ -309,7 +309,7 @@ TensorView GroupRunner::out_view(const Frame& frame,
                : view_of(frame, arrays_->output(index));
   const TensorView own = own_view(request, 0, address, request.out_dtype);
   if (!is_reducing(request.recipe) || request.keepdims) return own;
-  // With the axes that it lost.
+  // Adds the axes that were reduced.
   TensorView view = own;
   view.dims = arrays_->view(request.views + 1).dims;
   std::size_t from = 0;

@@ -30,8 +30,8 @@ class GroupRunner {
   void run(std::span<const Group* const> level);
   /// All requests, if none meets another.
   void run_independent();
-  /// After the last one. Throws: InvalidArgument of the first request that was
-  /// refused; only what reads its output was not run either.
+  /// Ends the run. Throws: InvalidArgument of the first refused request; only
+  /// readers of its output were not run either.
   void finish();
 
   std::uint64_t tasks() const noexcept { return tasks_; }
@@ -55,12 +55,12 @@ class GroupRunner {
   // A task whose arrays have gaps carries three less than a flat one.
   static constexpr std::size_t kMostArguments = program::kMaxPassArguments;
 
-  /// Calls `add`, which adds what may run together, and submits it.
+  /// Calls `add`, which adds calls that may run together, and submits them.
   template <typename Add>
   void run_together(const Add& add);
   void run(const Group& group);
-  /// Calls `run`, which submits what one request needs, unless what it reads
-  /// was refused; notes if this is.
+  /// Calls `run`, which submits one request, unless an input was refused. Notes
+  /// if this request is refused.
   template <typename Run>
   void attempt(std::uint32_t request, const Run& run);
   bool reads_refused(std::uint32_t request);

@@ -83,7 +83,7 @@ class Groups {
       if (group.order == order && group.moved_into == kNone) function(group);
     }
   }
-  /// In the order of the requests' steps.
+  /// Visits members in the order of the requests' steps.
   template <typename Function>
   void for_each_member(const Group& group, Function function) const {
     for (std::uint32_t request = group.first; request != kNone;
@@ -95,7 +95,7 @@ class Groups {
   }
 
  private:
-  /// Groups that a request may join, best first, and what it must obey.
+  /// Groups that a request may join, best first, and its constraints.
   struct Choice;
 
   void place(std::uint32_t request);
@@ -106,13 +106,13 @@ class Groups {
   std::uint32_t choose(std::uint32_t request, Choice& choice);
   void look_at_operands(std::uint32_t request, Choice& choice);
   void look_at_output(std::uint32_t request, Choice& choice);
-  /// Whether all that touched the request's operand is one group, which reads
-  /// it to reduce it along the same axes.
+  /// Returns whether all that touched the request's operand is one group, which
+  /// reads it to reduce it along the same axes.
   bool is_reduced_beside(std::uint32_t request,
                          const Owner& owner) const noexcept;
   void add(std::uint32_t request, std::uint32_t group);
   void read(std::uint32_t request, std::uint32_t group);
-  /// `toucher`: that of the output's owner before this request.
+  /// `toucher` is the output owner's toucher before this request.
   void write(std::uint32_t request, std::uint32_t group, std::uint32_t toucher);
   void touch_operands(std::uint32_t request, std::uint32_t group);
   void touch(Owner& owner, std::uint32_t group, const Array& array);
@@ -120,22 +120,23 @@ class Groups {
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
   bool fits(std::uint32_t group, std::uint32_t request);
-  /// Whether an operand is what a member of the group made.
+  /// Returns whether an operand is what a member of the group made.
   bool is_made(const Array& operand, std::uint32_t member,
                const Group& group) const noexcept;
-  /// Whether it is a result of rows along whose axes it has no strides.
+  /// Returns whether it is a result of rows along whose axes it has no strides.
   bool is_spread(const Array& operand, const Array& result,
                  const Group& group) const noexcept;
   /// Calls function(owner, array) for each operand that is no number, until
   /// it returns false; returns whether it never did.
   template <typename Function>
   bool all_operands(std::uint32_t request, Function function);
-  /// Whether the request reads a reduced member of the group as it is, and so
-  /// has one element for each row too.
+  /// Returns whether the request reads a reduced member of the group as it is,
+  /// and so has one element for each row too.
   bool is_of_rows(std::uint32_t request, std::uint32_t group);
-  /// Whether all that it reads are such members.
+  /// Returns whether all that it reads are such members.
   bool is_of_rows_alone(std::uint32_t request, std::uint32_t group);
-  /// Whether the group may go on with a request that writes to this owner.
+  /// Returns whether the group may continue with a request that writes to this
+  /// owner.
   static bool may_write(const Group& group, const Owner& out) noexcept {
     return !group.is_reduced || out.toucher == kNone;
   }

@@ -18,11 +18,12 @@ class LevelCalls {
 
   /// Forgets calls that were not submitted because of a failure.
   void begin(const Stream& stream);
-  /// An elementwise operator over arrays of `elems` elements without gaps: that
-  /// of the output, then the inputs. Throws: as Runtime::submit().
+  /// Adds a call of an elementwise operator over arrays of `elems` elements
+  /// without gaps. The addresses are the output's, then the inputs'.
+  /// Throws: as Runtime::submit().
   ///
-  /// Here, so that nothing is passed on: what was just written in parts and is
-  /// copied as a whole has the processor wait.
+  /// It is inline so that no argument is passed on. The processor would wait
+  /// for a copy of data that was just written in parts.
   void add(const Operator& op, DType dtype, std::uint64_t elems,
            std::span<const std::uint64_t> addresses,
            std::span<const Scalar> params) {
@@ -33,7 +34,7 @@ class LevelCalls {
   void add(const Program& program, std::span<const TensorView> inputs,
            std::span<const TensorView> outputs,
            std::span<const Scalar> scalars);
-  /// Submits what was added. Throws: as Runtime::submit().
+  /// Submits the added calls. Throws: as Runtime::submit().
   void flush();
 
  private:

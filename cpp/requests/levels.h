@@ -10,19 +10,19 @@
 
 namespace gpuos::requests {
 
-/// Orders groups by how many others must run before them, one after the other:
-/// of a level none meets another, so they run side by side, and what many
-/// independent chains do at the same step comes together.
+/// Orders groups by the number of groups that must run before them. The groups
+/// of a level are independent and run in parallel. Equal steps of many
+/// independent chains are therefore together.
 ///
-/// Why this order is as good as the groups' own: of two that conflict, that is
-/// touch the same owner and one of them writes, the later one has the higher
-/// level. Where owners do not tell who conflicts, each group is a level.
+/// This order is as good as the groups' own. Two groups conflict if they touch
+/// the same owner and one of them writes; then the later one has the higher
+/// level. If owners do not show the conflicts, each group is a level.
 class Levels {
  public:
   void run(const Arrays& arrays, Survey& survey, const Groups& groups);
 
   std::size_t count() const noexcept { return ends_.size(); }
-  /// In the order of the groups.
+  /// Returns the groups of a level in their order.
   std::span<const Group* const> at(std::size_t level) const noexcept {
     const std::size_t begin = level == 0 ? 0 : ends_[level - 1];
     return {sorted_.data() + begin, ends_[level] - begin};

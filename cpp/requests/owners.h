@@ -23,10 +23,10 @@ struct Owner {
   std::uint32_t toucher = kNone;  // the group, kMany if there are several
   std::uint32_t writer = kNone;   // the last group that wrote
   std::uint32_t value = kNone;    // the last request that wrote
-  // Levels of groups count from 1 on. 0 means that none did so far.
+  // Levels of groups count from 1. 0 means none so far.
   std::uint32_t written_level = 0;  // the last that wrote
   std::uint32_t touched_level = 0;  // the highest that read or wrote
-  Array array{};                    // what was touched first
+  Array array{};                    // the first touched array
 };
 
 /// Owners by their pointer. Its memory is used again by the next run.
@@ -52,7 +52,7 @@ class Owners {
     return owner;
   }
 
-  /// Fetches what find() will look at.
+  /// Prefetches the data of find().
   void prefetch(const void* key) const noexcept {
     if (!buckets_.empty()) __builtin_prefetch(&buckets_[bucket_of(key)]);
   }

@@ -46,7 +46,7 @@ Program ProgramCache::build(const Fragment& fragment) {
     ++built_;
     return program;
   } catch (const InvalidArgument&) {
-    // Alone, each request says what is wrong with it.
+    // A single request reports its own error.
     if (fragment.steps().size() == 1) throw;
     return {};
   }

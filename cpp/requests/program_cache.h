@@ -53,7 +53,7 @@ class ProgramCache {
   using Map = std::unordered_map<Key, Program, Hash, Equal>;
 
   Map programs_;
-  Map::value_type* last_ = nullptr;  // what was found last, or null
+  Map::value_type* last_ = nullptr;  // the last found one, or null
   std::uint64_t built_ = 0;
 };
 

@@ -17,7 +17,8 @@ Value elementwise_value(Recipe recipe, DType compute,
 Value row_value(Recipe recipe, DType compute, std::uint8_t axes, bool keepdims,
                 std::span<const Value> operands);
 
-/// Whether operand `place` is a condition, which is not cast to `compute`.
+/// Returns whether operand `place` is a condition, which is not cast to
+/// `compute`.
 bool is_condition(Recipe recipe, std::size_t place) noexcept;
 
 /// Returns an upper bound of the numbers that the request's recipe adds to a

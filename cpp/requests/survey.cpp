@@ -7,8 +7,8 @@
 namespace gpuos::requests {
 namespace {
 
-/// Requests between the fetching of an owner's place and its use: the places of
-/// many owners lie far apart.
+/// Requests between the prefetch of an owner's slot and its use, because the
+/// slots of many owners are far apart.
 constexpr std::size_t kAhead = 4;
 
 }  // namespace

@@ -48,8 +48,8 @@ struct OwnersOf {
   std::array<std::uint32_t, kMaxRequestOperands> operands{};
 };
 
-/// The first look at all requests: their owners, whether these lie apart, and
-/// whether any request meets another.
+/// The first analysis of all requests: their owners, whether these are
+/// disjoint, and whether any request meets another.
 class Survey {
  public:
   /// `owners_lie_apart`: as RequestRunner::run().
@@ -63,8 +63,9 @@ class Survey {
   /// Two owners have memory in common and one of them is written to, so
   /// owners do not tell which requests depend on each other.
   bool has_overlaps() const noexcept { return has_overlaps_; }
-  /// No request reads or writes what another one writes, and none can share
-  /// its loop over a row with another: in any order they give the same.
+  /// Returns whether no request reads or writes memory that another one writes,
+  /// and none can share a loop over a row with another. Any order then gives
+  /// the same.
   bool are_independent() const noexcept {
     return are_independent_ && !has_overlaps_;
   }

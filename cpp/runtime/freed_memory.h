@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-/// Memory that was given back while tasks may still use it, oldest first.
+/// Freed memory that tasks may still use, oldest first.
 ///
 /// Threads: any.
 class FreedMemory {

@@ -5,11 +5,11 @@
 
 namespace gpuos {
 
-/// Makes an operator's object what `source` and `code` say, which is what
-/// backends build. A definition without one stays as it is.
+/// Converts an operator's object to the `source` and `code` that backends
+/// build. A definition without one stays unchanged.
 /// Throws: InvalidArgument for an object of another kind or without a function
-/// that takes what the operator takes, BackendUnavailable if `traits` are those
-/// of a backend that cannot run it.
+/// of the operator's signature, BackendUnavailable if `traits` are those of a
+/// backend that cannot run it.
 void complete_object(OperatorDefinition& definition, const Traits& traits);
 
 }  // namespace gpuos

@@ -49,7 +49,7 @@ void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
           if (runtime->registry.upgrade(record, definition))
             runtime->upgrades.fetch_add(1);
         } catch (const std::exception& error) {
-          // The draft goes on; the runtime may have been closed meanwhile.
+          // // The draft stays; the runtime may have been closed meanwhile.
           append_log(
               concat(definition.name, ": not upgraded: ", error.what(), "\n"));
         }
@@ -163,8 +163,8 @@ Runtime::~Runtime() {
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // close() is where errors are reported.
   }
-  // A thread is in a driver call that may return at any time, or never: what
-  // it uses then must be there.
+  // A thread is in a driver call that may return at any time, or never. The
+  // memory that it uses must stay valid.
   if (core_->backend->is_left_running())
     static_cast<void>(new std::shared_ptr<RuntimeCore>(core_));
 }

@@ -245,7 +245,7 @@ void RuntimeCore::close_now() {
   try {
     submitter.close();
   } catch (...) {
-    // The last flush; what was launched before it still runs.
+    // // The last flush failed; earlier launches still run.
     failure = std::current_exception();
   }
   bool is_interrupted = false;

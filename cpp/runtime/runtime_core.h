@@ -47,18 +47,19 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
 
   /// Frees `data` when the tasks that were submitted until now are done.
   void deallocate_later(void* data, std::size_t bytes) noexcept;
-  /// Waits first while pending tasks use too much memory that was given back.
-  /// Throws: std::bad_alloc if there is no room, even after they are done.
+  /// Waits first while pending tasks use too much freed memory.
+  /// Throws: std::bad_alloc if there is not enough memory, even after they are
+  /// done.
   void* allocate(std::size_t bytes);
-  /// False: no more than `most` bytes that were given back are pending, or they
-  /// could not be waited for.
+  /// Returns false if at most `most` freed bytes are pending, or the wait
+  /// failed.
   bool wait_for_freed(std::size_t most);
   void reclaim() noexcept;
 
   const RuntimeOptions options;
 
  private:
-  // Before what gives memory back in its destructor.
+  // Declared before members that free memory in their destructors.
   FreedMemory freed_;
 
  public:

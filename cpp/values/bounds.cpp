@@ -34,7 +34,7 @@ GPUOS_WIDE Bounds bounds_of(const std::uint64_t* addresses,
 GPUOS_WIDE bool any_overlaps(const std::int64_t* lows,
                              const std::int64_t* highs, std::size_t count,
                              std::int64_t low, std::int64_t high) noexcept {
-  // No early end: the loop then compares several at a time.
+  // The loop has no early end, so it can compare several at a time.
   std::int64_t found = 0;
   for (std::size_t i = 0; i < count; ++i)
     found |= static_cast<std::int64_t>(lows[i] < high) &

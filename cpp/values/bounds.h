@@ -12,8 +12,8 @@ struct Bounds {
   std::uint64_t bits;  // every bit that some address has
 };
 
-/// `count` must be at least 1. Addresses are below 2^63, as those of a user's
-/// memory are.
+/// Requires a `count` of at least 1. Addresses are below 2^63, like those of
+/// user memory.
 Bounds bounds_of(const std::uint64_t* addresses, std::size_t count) noexcept;
 
 /// Returns whether some [lows[i], highs[i]) has bytes in common with [low,

@@ -13,16 +13,16 @@ inline constexpr std::uint32_t kBridgeVersion = 4;
 
 enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
 
-/// RequestRunner for code that is compiled elsewhere and does not link gpuos:
-/// functions that no exception leaves. One that can fail writes the reason to
-/// `error`, `error_bytes` long, cut short if need be and ended by a 0.
+/// RequestRunner for code that is compiled elsewhere and does not link gpuos.
+/// The functions throw no exceptions. A function that fails writes the reason
+/// to `error`, truncated to `error_bytes` and terminated by a 0.
 struct BridgeTable {
   std::uint32_t version = kBridgeVersion;  // first, in every version
   std::uint32_t request_bytes = sizeof(Request);
   /// A runner, or null. Lifetime: not longer than the runtime's.
   void* (*create)(Runtime* runtime, char* error, std::size_t error_bytes);
   void (*destroy)(void* runner);
-  /// Does what RequestRunner::run() does. Never returns TimedOut.
+  /// Equals RequestRunner::run(). Never returns TimedOut.
   BridgeResult (*run)(void* runner, const Request* requests,
                       std::size_t request_count, const TensorView* views,
                       std::size_t view_count, StillNeeded needed, void* stream,
@@ -50,7 +50,8 @@ struct ArrayWatch {
   /// Before the memory of `array`, a Python object, is used by a task of
   /// `runtime`. False: a Python error is set, and nothing is submitted.
   bool (*before)(void* array, const Runtime* runtime) noexcept;
-  /// After a submission for which that was called, also one that failed.
+  /// Called after each submission for which before() was called, even if it
+  /// failed.
   void (*after)(const Runtime* runtime) noexcept;
 };
 

@@ -8,7 +8,7 @@ namespace gpuos {
 
 /// One folder of compiled images.
 struct CacheLevel {
-  std::string folder;   // empty: none is wanted
+  std::string folder;   // empty: there is none
   std::string why_off;  // why it is not used; empty if it is
   bool is_writable = false;
   std::uint64_t entries = 0;
@@ -51,12 +51,12 @@ CacheInfo cache_info();
 /// Every file of the cache, read and checked, the newest first.
 std::vector<CachedImage> cached_images();
 
-/// Remove bad files, what killed writers left, and then the longest unused
-/// images until `max_bytes` are left. Leaves the read-only level alone.
+/// Removes bad files, leftovers of killed writers, and then the least recently
+/// used images until `max_bytes` remain. Does not change the read-only level.
 CacheRemoval prune_cache(std::uint64_t max_bytes);
 
-/// Remove every file of the cache but those of the read-only level, and no
-/// other file.
+/// Removes every file of the cache, except those of the read-only level. Other
+/// files are not changed.
 CacheRemoval clear_cache();
 
 }  // namespace gpuos

@@ -31,8 +31,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The backend, or something that it needs, is not on this machine.
-/// The message says what to install.
+/// The backend, or something that it needs, does not exist on this machine. The
+/// message says what to install.
 class BackendUnavailable : public Error {
  public:
   using Error::Error;
@@ -104,7 +104,7 @@ class QueueClosed : public Error {
   using Error::Error;
 };
 
-/// The caller took back what it had asked for.
+/// The caller cancelled its request.
 class Cancelled : public Error {
  public:
   using Error::Error;

@@ -4,13 +4,13 @@
 
 namespace gpuos {
 
-/// While one lives, gpuos asks it in the long waits of this thread whether to
-/// go on: in submissions that wait for room in a queue, in compilations, and in
-/// synchronize(). If not, the wait ends with Cancelled and nothing of it
-/// happened; what a Session has launched runs on. Runtime::close() ends with
-/// Cancelled, too. The runtime is closed then.
+/// Makes the long waits of this thread cancellable while it exists. These are
+/// submissions to a full queue, compilations, and synchronize(). gpuos then
+/// calls it to ask whether to continue. If not, the wait ends with Cancelled
+/// and has no effect. Launches of a Session continue. Runtime::close() also ends
+/// with Cancelled, and the runtime is closed then.
 ///
-/// Threads: for the thread that makes and destroys it, where they nest.
+/// Threads: it affects the thread that makes and destroys it, where they nest.
 class Interrupt {
  public:
   /// True: stop. Asked every 50 ms of a wait; must not throw.
@@ -23,7 +23,7 @@ class Interrupt {
 
   static constexpr std::chrono::milliseconds kPeriod{50};
 
-  /// Whether this thread was told to stop. Cheap enough for a loop.
+  /// Returns whether this thread should stop. It is cheap enough for a loop.
   static bool is_asked_for() noexcept;
   /// Throws: Cancelled, naming `what` was waited for, if it was.
   static void check(const char* what);

@@ -182,7 +182,7 @@ class JitModule {
   std::uint64_t version() const;
 
   /// Returns the image of the newest version: a CUBIN, or PTX if the device is
-  /// newer than NVRTC. A module that was made of an image returns that.
+  /// newer than NVRTC. A module made from an image returns that image.
   std::string image() const;
   /// Returns the compiler's output.
   std::string log() const;

@@ -8,7 +8,7 @@
 
 namespace gpuos {
 
-/// How much optimisation the compiler leaves out to be done sooner.
+/// The amount of optimisation that the compiler omits to finish earlier.
 enum class FastCompile : std::uint8_t { Off, Min, Mid, Max };
 
 /// How NVRTC compiles device code.

@@ -66,7 +66,7 @@ class KernelArgs {
   }
   /// The address of the buffer.
   KernelArgs& add(const TensorView& view) { return add(view.data); }
-  /// A number without a width of its own: it becomes what the parameter is.
+  /// Adds a number without a width: it gets the type of the parameter.
   KernelArgs& add(Scalar number);
   KernelArgs& add_bytes(const void* data, std::size_t bytes, std::string type,
                         KernelArg::Kind kind = KernelArg::Kind::Bytes);

@@ -23,7 +23,7 @@ struct ModuleInfo {
 /// The modules that this process has loaded.
 class ModuleRegistry {
  public:
-  /// In the order of loading. Threads: any.
+  /// Returns the modules in the order of loading. Threads: any.
   static std::vector<ModuleInfo> list();
 };
 

@@ -22,9 +22,8 @@ struct Parameter {
 
 struct DeviceCode;  // private
 
-/// Device code that another compiler made: relocatable, with an extern "C"
-/// function of which an operator is made. docs/operators.md states what it
-/// takes.
+/// Device code from another compiler: relocatable, with an extern "C" function
+/// that becomes an operator. docs/operators.md states its signature.
 struct DeviceObject {
   enum class Kind : std::uint8_t { Ptx, LtoIr, Cubin };
 
@@ -50,8 +49,8 @@ struct OperatorDefinition {
   /// Element types of the buffers. An expression takes these and no others;
   /// empty: all. A whole operator has one; empty: float32.
   std::vector<DType> dtypes{};
-  /// Names of the inputs, in order. Empty: those of an expression in order of
-  /// first use, or in replace() as they were; a whole operator's have none.
+  /// Names of the inputs, in order. If empty, an expression uses the order of
+  /// first use, replace() keeps the old names, and a whole operator has none.
   std::vector<std::string> input_names{};
   /// How many input buffers; -1: as many as an expression or `input_names` has,
   /// else any number.
@@ -60,21 +59,21 @@ struct OperatorDefinition {
   /// of each input, shapes must agree and a large task may be split into
   /// tiles. False: any shapes, one worker runs the whole task.
   bool elementwise = true;
-  /// Whole operators only: the first code is what NVRTC makes soonest, and
-  /// optimised code takes its place when it is ready. The host backend compiles
+  /// Whole operators only: starts with NVRTC's fastest compilation, and
+  /// switches to optimised code when it is ready. The host backend compiles
   /// once.
   bool tiered = false;
   /// Whole operators only: an index out of range and an argument read as
   /// another type read 0, or write nowhere, and fail the task with TaskError.
-  /// None: as the environment variable GPUOS_CHECKED says; in replace() as the
-  /// operator was. docs/checked.md says what is not seen.
+  /// None: the environment variable GPUOS_CHECKED decides; replace() keeps the
+  /// setting. docs/checked.md lists the limits.
   std::optional<bool> checked{};
   /// Set by a Session, and for an object: what `source` calls.
   std::shared_ptr<const DeviceCode> code{};
 };
 
-/// 64 hexadecimal digits that say what a definition makes: all of it but the
-/// name, so that one text under two names has one digest.
+/// Returns 64 hexadecimal digits that identify a definition without its name.
+/// One text under two names thus has one digest.
 std::string digest_of(const OperatorDefinition& definition);
 
 struct OperatorRecord;  // private
@@ -112,14 +111,15 @@ class Operator {
   const std::vector<std::string>& input_names() const;
   /// The text of an expression; empty: it is a whole operator, or built in.
   std::string expression() const;
-  /// Whether that has a reduction: then one element of the result is computed
-  /// of many, and the arrays cannot be given in parts.
+  /// Returns whether that has a reduction: then one element of the result is
+  /// computed of many, and the arrays cannot be given in parts.
   bool reduces() const;
   /// Returns the parameters of its current version, in order.
   const std::vector<Parameter>& params() const;
-  /// The operator with these parameters: where some have default values,
-  /// submit() to it throws Superseded once the current version has others. So
-  /// who binds names to places binds them to the code that will run.
+  /// Returns the operator with fixed parameters. If some have default values,
+  /// submit() to it throws Superseded once the current version has others. A
+  /// caller that binds names to positions therefore binds them to the code that
+  /// will run.
   Operator pinned() const;
   /// Returns its versions that are loaded, the current one last. There are none
   /// after undefine().
@@ -141,10 +141,9 @@ struct OperatorChange {
   std::uint64_t expected = 0;  // the version that is replaced; 0: any
 };
 
-/// A name that points at an operator; switch_to() and rollback() are one
-/// store. Tasks submitted before the store run the operator that they were
-/// submitted with. After Runtime::undefine() of it all but name() throw
-/// InvalidArgument.
+/// A name that points to an operator; switch_to() and rollback() are one store.
+/// Tasks submitted before the store run their old operator. After
+/// Runtime::undefine() all functions except name() throw InvalidArgument.
 class Alias {
  public:
   Alias() = default;
@@ -156,8 +155,7 @@ class Alias {
   Operator target() const;
   /// Throws: InvalidArgument if `target` takes other arguments or is gone.
   void switch_to(const Operator& target);
-  /// Back to the target before the last switch_to(); the last 256 of them can
-  /// be taken back.
+  /// Returns to the target before the last switch_to(), up to 256 times.
   /// Throws: InvalidArgument if there is none.
   void rollback();
   /// The alias as an operator, for submit().

@@ -25,8 +25,8 @@ struct Plan;
 /// A value of a program that is being built: an array of some dtype and rank
 /// whose shape is known only when the program is called.
 ///
-/// A weak value is a plain number: it takes the dtype of what it meets, as a
-/// number of Python does.
+/// A weak value is a plain number: it takes the dtype of the other operand,
+/// like a Python number.
 class Value {
  public:
   Value() = default;
@@ -69,7 +69,7 @@ struct AxisIndex {
     Only,     // the only place of an axis that must have one
     Section,  // number `start` of `stop` parts of the same size
     Turned,   // what comes first, or with `stop` last, if all move by `start`
-    Part      // what concatenate() makes of itself
+    Part      // used by concatenate() only
   };
   /// A bound that is left out: `start` or `stop` of a step below 0 and above.
   static constexpr std::int64_t kFirst = INT64_MIN;
@@ -90,8 +90,8 @@ struct AxisIndex {
 /// Elementwise operations and reductions that run as one submission. A plain
 /// value: copies are the same program.
 ///
-/// Structure alone decides what is compiled: not shapes, strides, scalars or
-/// numbers that were written in the expression.
+/// Only the structure decides what is compiled. Shapes, strides, scalars and
+/// literals are not part of it.
 class Program {
  public:
   Program() = default;
@@ -100,7 +100,7 @@ class Program {
   const std::vector<ProgramArgument>& outputs() const;
   /// Scalars that a call gives; numbers of the expression do not count.
   std::size_t scalars() const;
-  /// Operations left after what is unused or said twice was removed.
+  /// Returns the number of operations without unused and duplicate ones.
   std::size_t operations() const;
   /// Returns a number that is equal for programs of one structure, in every
   /// process.
@@ -132,9 +132,9 @@ class ProgramBuilder {
 
   /// The next input. Throws: InvalidArgument for a rank outside 0 to kMaxDims.
   Value input(DType dtype, int rank);
-  /// The next input, of the shape that `other` has in each call: `other` is an
-  /// input, and what is computed of either alone comes out of one pass.
-  /// Throws: InvalidArgument if it is none of this builder.
+  /// Adds an input with the shape that the input `other` has in each call. One
+  /// pass then computes values of both.
+  /// Throws: InvalidArgument if `other` is not an input of this builder.
   Value input_like(const Value& other, DType dtype);
   /// The next scalar of a call, of this dtype.
   Value scalar(DType dtype);
@@ -166,16 +166,16 @@ class ProgramBuilder {
   /// `value`, broadcast against the shape of `like`, of which nothing is read.
   static Value broadcast_to(const Value& value, const Value& like);
 
-  // Views of what is computed are computed of views of the inputs, so that they
-  // are not written to memory first. A call throws InvalidArgument where the
-  // shapes of its arrays do not allow them.
+  // Views of computed values are computed from views of the inputs, so they are
+  // not first written to memory. A call throws InvalidArgument if the shapes of
+  // its arrays do not allow this.
 
   /// Indexes `value` by `axes`, one for each dimension.
   /// Throws: InvalidArgument.
   static Value index(const Value& value, std::span<const AxisIndex> axes);
   /// Gives the elements, in C order, another shape. One extent may be -1. A
   /// call needs arrays for which that is a view. Throws: InvalidArgument, also
-  /// for values that are made of reductions.
+  /// for values that are computed from reductions.
   static Value reshape(const Value& value, std::span<const std::int64_t> shape);
   /// Concatenates the values along `axis`, in the dtype that holds all of them.
   /// Each value is computed separately. This is one task if the program shows
@@ -187,7 +187,8 @@ class ProgramBuilder {
   /// `value`, broadcast to this shape. Throws: InvalidArgument.
   static Value broadcast_to(const Value& value,
                             std::span<const std::int64_t> shape);
-  /// How many elements of `value` lie along `axes`, as a scalar float64.
+  /// Returns the number of elements of `value` along `axes`, as a scalar
+  /// float64.
   static Value extent(const Value& value,
                       std::optional<std::vector<int>> axes = {});
 
@@ -197,18 +198,18 @@ class ProgramBuilder {
   /// if the other builder has made slices or other views of its inputs.
   Value insert(const Value& made, std::span<const Value> inputs);
 
-  /// From now on the shapes of one call are known, for shape_of(). Strict: what
-  /// they do not fit is refused when it is built, and not only by the call.
+  /// Sets the shapes of one call for shape_of(). Strict: operations that do not
+  /// fit these shapes are refused when they are built, not only by the call.
   void set_shapes(std::vector<Shape> inputs, bool is_strict = false);
-  /// The shape of `value` for the shapes that were set; what is built with it
-  /// may be right for no others.
+  /// Returns the shape of `value` for the shapes that were set. Code that uses
+  /// it may be wrong for other shapes.
   /// Throws: InvalidArgument, also if none were set.
   static Shape shape_of(const Value& value);
-  /// Whether shape_of() was asked for a value of this builder.
+  /// Returns whether shape_of() was asked for a value of this builder.
   bool has_told_shapes() const;
-  /// Notes that what is built with the number that `value` is in one call may
-  /// be right for no other. False: it is not computed of a call's scalars
-  /// alone.
+  /// Notes that the program depends on the value of `value` in one call, and
+  /// may be wrong for others. Returns false if it is not computed from scalars
+  /// of a call only.
   static bool ask_scalars(const Value& value);
   /// Returns the numbers of the scalars that were asked for.
   std::vector<std::uint32_t> asked_scalars() const;

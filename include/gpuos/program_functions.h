@@ -32,7 +32,7 @@ class Operand {
   bool is_number() const noexcept { return number_.has_value(); }
   bool is_bool() const noexcept { return is_bool_; }
   const Value& value() const noexcept { return value_; }
-  /// If is_number().
+  /// Requires is_number().
   const Scalar& number() const noexcept { return *number_; }
 
  private:
@@ -41,9 +41,9 @@ class Operand {
   bool is_bool_ = false;
 };
 
-/// One operation, with numbers among the operands. Beyond apply() it does what
-/// NumPy 2 does: integers of any dtypes are compared exactly, and a power whose
-/// exponent is the number 2, 1, 0.5 or -1 is a square, a copy, a root or a
+/// Adds one operation, with numbers among the operands. Unlike apply() it
+/// follows NumPy 2: integers of any dtypes are compared exactly, and a power
+/// with the literal exponent 2, 1, 0.5 or -1 is a square, a copy, a root or a
 /// reciprocal, also of a complex value.
 /// Throws: InvalidArgument if no operand is a value, and as apply().
 Value elementwise(Op op, std::span<const Operand> operands);

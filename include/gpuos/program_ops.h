@@ -22,7 +22,7 @@ enum class OpRule : std::uint8_t {
   Reduction
 };
 
-/// One node of a program. docs/programs.md says what each computes.
+/// One node of a program. docs/programs.md describes each operation.
 enum class Op : std::uint8_t {
   Input,
   Scalar,

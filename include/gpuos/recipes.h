@@ -7,9 +7,9 @@
 
 namespace gpuos {
 
-// X(recipe, operands): what PyTorch (ATen) computes and the vocabulary does
-// not, or otherwise. Operands in this order; those called numbers in the
-// comment always are numbers.
+// X(recipe, operands): functions of PyTorch (ATen) that differ from the
+// vocabulary's or are missing there. Operands are in this order. Operands that
+// a comment calls numbers are always numbers.
 #define GPUOS_TORCH_RECIPES(X)                                              \
   X(Copy, 1)      /* a cast, a copy */                                      \
   X(AddScaled, 3) /* a + alpha * b; number alpha */                         \
@@ -107,7 +107,7 @@ constexpr std::size_t operands_of(Recipe recipe) noexcept {
   }
 }
 
-/// Whether a row recipe's result has the operand's shape.
+/// Returns whether a row recipe's result has the operand's shape.
 constexpr bool keeps_rows(Recipe recipe) noexcept {
   switch (recipe) {
 #define GPUOS_CASE(name, ...) case Recipe::name:
@@ -119,7 +119,7 @@ constexpr bool keeps_rows(Recipe recipe) noexcept {
   }
 }
 
-/// Whether the result of a row recipe has one element for each row.
+/// Returns whether the result of a row recipe has one element for each row.
 constexpr bool is_reducing(Recipe recipe) noexcept {
   switch (recipe) {
 #define GPUOS_CASE(name, ...) case Recipe::name:

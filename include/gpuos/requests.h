@@ -34,7 +34,7 @@ struct Request {
   std::uint8_t operands = 0;  // 1 to 4
   std::uint8_t numbers = 0;   // a bit for each operand that is a number
   std::uint8_t integers = 0;  // a bit for each number that is an int64
-  bool is_fresh = false;      // the output's memory is new: nobody else has it
+  bool is_fresh = false;      // the output's memory is new and not shared
   DType compute{};            // of numbers too
   DType out_dtype{};
   std::array<DType, kMaxRequestOperands> dtypes{};  // of the operands' memory
@@ -72,7 +72,7 @@ struct RequestStats {
   std::uint64_t runs = 0;       // calls of run() with at least one request
   std::uint64_t tasks = 0;      // operators and programs submitted
   std::uint64_t programs = 0;   // different programs that were built
-  std::uint64_t unwritten = 0;  // results that nobody needed
+  std::uint64_t unwritten = 0;  // results that were never needed
   std::uint64_t compiling = 0;  // passes of programs, now or soon
 };
 

@@ -94,10 +94,9 @@ class Runtime {
                                    Stream stream = {});
 
   /// Queues many independent tasks of one operator, or of an expression without
-  /// reductions. As a whole they run after earlier tasks that touch their
-  /// memory. The memory of an argument is the range from its lowest to its
-  /// highest address. With a named stream they are launched before this
-  /// returns.
+  /// reductions. They all run after earlier tasks that touch their memory. The
+  /// memory of an argument is the range from its lowest to its highest address.
+  /// With a named stream they are launched before this returns.
   Ticket submit_many(const Operator& op, const ManyTasks& many,
                      Stream stream = {});
 

@@ -41,7 +41,7 @@ class Scalar {
   std::int64_t integer() const noexcept { return integer_; }
   /// Returns the number, or the real part of a complex number.
   double real() const noexcept;
-  /// If is_complex().
+  /// Requires is_complex().
   std::complex<double> complex() const noexcept {
     return {complex_.real, complex_.imag};
   }

@@ -71,18 +71,19 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Add the definitions of a cell, then run its launches and wait for those
-  /// without a stream of their own. On an error no definition is kept.
-  /// `name` is for messages; empty: "cell <number>".
+  /// Adds the definitions of a cell, runs its launches, and waits for those
+  /// without a named stream. On an error no definition is kept. `name` is for
+  /// messages; empty: "cell <number>".
   /// Throws: CompileError, InvalidArgument, BackendUnavailable, CudaError.
   ///
   /// Host code of a cell runs on this thread. If it throws, its definitions
   /// stay. Throws for it: HostError.
   CellResult run(std::string_view text, std::string_view name = {});
-  /// A file as one cell of its name; it may include its neighbours.
-  /// Throws: what run() does; InvalidArgument if the file cannot be read.
+  /// Runs a file as one cell of its name. It may include files of its folder.
+  /// Throws: as run(); InvalidArgument if the file cannot be read.
   CellResult run_file(const std::string& path);
-  /// Called in place of host code, which it is given: to see what it prints.
+  /// Called with the host code instead of running it directly, to capture its
+  /// output.
   void around_host_code(
       std::function<void(const std::function<void()>&)> around);
   /// Reverts the definitions of the last cell, up to 64 cells. Returns false if
@@ -108,12 +109,11 @@ class Session {
   Kernel kernel(std::string_view name);
   Kernel operator[](std::string_view name) { return kernel(name); }
   /// Returns a kernel that is the newest version of the name at each launch,
-  /// after undo() too. It is linked and loaded when it is first launched.
-  /// Graphs keep what they have captured. A launch waits for a cell that runs
-  /// if a cell has ended since the last one. After the session's end the kernel
-  /// stays the one that it launched last. Throws, also from the launch: what
-  /// kernel() throws; InvalidArgument if the newest takes other parameters than
-  /// the first.
+  /// also after undo(). It is linked and loaded at its first launch. Graphs
+  /// keep their captured version. A launch waits for a running cell if a cell
+  /// has ended since the last one. After the session's end the kernel stays at
+  /// its last version. Throws, also from the launch: as kernel();
+  /// InvalidArgument if the newest takes other parameters than the first.
   Kernel follow(std::string_view name);
   /// Returns the image that kernel() would load, except for the addresses of
   /// variables.
@@ -142,7 +142,7 @@ class Session {
   OperatorDefinition operator_definition(
       std::string_view function, std::string_view operator_name = {},
       const std::vector<std::string>& params = {});
-  /// Define such an operator, or replace the one of that name.
+  /// Defines such an operator, or replaces the one of that name.
   Operator make_operator(std::string_view function,
                          std::string_view operator_name = {},
                          const std::vector<std::string>& params = {});

@@ -5,7 +5,7 @@
 
 // The statistics of a runtime. To add one, add its line and set its value in
 // RuntimeCore::stats() or Backend::fill_stats(). Python gets it from this list.
-// X(type, name, what it is)
+// X(type, name, description)
 #define GPUOS_STATS(X)                                                         \
   X(std::string, backend, "host or cuda")                                      \
   X(std::string, device, "name of the GPU or processor")                       \

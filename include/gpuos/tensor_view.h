@@ -18,12 +18,12 @@ struct ByteRange {
   std::uint64_t high = 0;
 };
 
-/// A buffer of one element type, in C order without gaps or with strides of its
-/// own. Owns nothing. Built-in and whole operators take contiguous ones only.
+/// A buffer of one element type, contiguous or with strides. It owns nothing.
+/// Built-in and whole operators take only contiguous ones.
 ///
 /// Lifetime: the memory must stay valid until every task that was submitted
-/// with it is done. Buffers of Runtime::allocate() keep this rule by
-/// themselves: their memory is given back after the tasks that use it.
+/// with it is done. Buffers of Runtime::allocate() ensure this: their memory is
+/// freed after the tasks that use it.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::Float32;
@@ -49,8 +49,8 @@ struct TensorView {
   TensorView(std::int64_t* buffer, std::int64_t elems)
       : TensorView(buffer, elems, DType::Int64) {}
 
-  // A list of views is made of copies, so these are part of what a submission
-  // costs: of a plain array no more than its fields, each as it was written.
+  // A list of views makes copies, which are part of the cost of a submission.
+  // They copy only the used fields of a plain array, each as it was written.
   TensorView(const TensorView& other) noexcept
       : data(other.data),
         dtype(other.dtype),
@@ -80,8 +80,8 @@ struct TensorView {
     return product;
   }
 
-  /// In C order without gaps. Strides along axes of one element, or of a view
-  /// without elements, do not matter.
+  /// Returns whether it is in C order without gaps. Strides along axes of one
+  /// element, or of a view without elements, do not matter.
   bool is_contiguous() const noexcept {
     return !has_strides || has_c_strides();
   }

@@ -29,7 +29,7 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Whether `condition` became true within `limit`.
+/// Returns whether `condition` became true within `limit`.
 template <typename Condition>
 bool becomes_true(Condition condition, std::chrono::seconds limit = kDeadline) {
   const auto deadline = Clock::now() + limit;

@@ -204,8 +204,8 @@ bool is_bounded(const std::string& name, Wide reference, T x) {
   return !name.starts_with("logaddexp") || !(std::fabs(reference) < 0.5L);
 }
 
-/// Whether `got` is within `bound` units in the last place of `reference`, and
-/// its zero has the sign that a zero of `x` gives it.
+/// Returns whether `got` is within `bound` units in the last place of
+/// `reference`, and its zero has the sign that a zero of `x` gives it.
 template <typename T>
 bool is_close(const std::string& name, T got, Wide reference, double bound,
               T x) {

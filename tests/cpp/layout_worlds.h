@@ -338,7 +338,8 @@ inline Numbers out_sizes(const World& world) {
   return sizes;
 }
 
-/// Whether numbers of nothing are refused: they have no first largest one.
+/// Returns whether numbers of nothing are refused: they have no first largest
+/// one.
 inline bool is_refused(const World& world) {
   if (world.form.kind != Kind::Argmax) return false;
   const Place x = view_of(world);

@@ -517,7 +517,7 @@ def finding(place: Place, case: Case) -> str:
     # operator, while the objects of this one are made.
     with contextlib.suppress(gpuos.QueueClosed, gpuos.InvalidArgument):
         exec(compile(case.body(), "case", "exec"), names)  # noqa: S102 (ours)
-    # What is left acts as it ends, and needs its names for that.
+    # The remaining objects act when they end, and need the names for that.
     del names
     JUDGE.raised.clear()
     gc.collect(1)

@@ -50,7 +50,7 @@ class Expected(NamedTuple):
     value: np.ndarray  # in a wider type, if any
     dtype: np.dtype
     ulps: float = 0
-    slack: Any = 0  # beside ulps, in absolute numbers
+    slack: Any = 0  # allowed in addition to ulps, in absolute numbers
     is_free: Any = False  # where nothing is promised
     has_sign: bool = True  # of zero
 
@@ -320,7 +320,7 @@ def _reciprocal(x):
 
 
 SPECIAL = {
-    # Of two equal zeros, the first is returned.
+    # If two zeros are equal, the first is returned.
     "maximum": _first_of(lambda x, y: (x >= y) | _is_nan(x)),
     "minimum": _first_of(lambda x, y: (x <= y) | _is_nan(x)),
     "fmax": _first_of(lambda x, y: (x >= y) | _is_nan(y)),

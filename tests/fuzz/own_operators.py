@@ -81,7 +81,7 @@ _LOCK = threading.Lock()
 
 
 def names(*, eager: bool) -> dict[str, Any]:
-    """What the names of `OURS` are; there it is executed before."""
+    """Returns the values of the names in `OURS`, which is executed first."""
     if eager:
         return {
             "own": _own,

@@ -63,7 +63,7 @@ def aliases() -> dict[str, str]:
 
 
 def error_attributes() -> dict[str, tuple[str, ...]]:
-    """Return the attributes of each class of errors, besides the message."""
+    """Return the attributes of each class of errors, except the message."""
     return {
         node.name: names
         for node in _stub().body

@@ -382,7 +382,7 @@ class Lane:
         return f"{self._new()} = grid({text})"
 
     def _elsewhere(self) -> str:
-        """What PyTorch does itself."""
+        """Returns a line with an operation that PyTorch itself runs."""
         x, y = self._any(), self._any()
         text = self._dice.choice(
             [

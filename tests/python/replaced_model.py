@@ -116,7 +116,7 @@ VARIANTS = [
 
 @dataclass
 class Version:
-    """What a loaded version has; a graph may keep it."""
+    """Holds the code and variables of a loaded version; a graph may keep it."""
 
     code: int
     values: dict[str, Any] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class Model:
         for name in keep:
             following.values[name] = self.now.values[name]
         self.now = following
-        # Nobody had asked for it, and now it is another one.
+        # Nothing had asked for the old version, and it is now replaced.
         if variant.why == "tell":
             self.begin()
 

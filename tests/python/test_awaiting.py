@@ -193,7 +193,7 @@ def test_a_cancelled_wait_is_told_nothing_when_the_task_is_done(rt, nap, gate):
         gate.open()
         rt.synchronize(WAIT_S)
         last = nap(1 * MS)
-        await last  # told behind the first
+        await last  # reported after the first
         await asyncio.sleep(0.01)
         assert task.cancelled()
 

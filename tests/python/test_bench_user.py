@@ -141,7 +141,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
         for line in process.stdout:
             if line.startswith("independent adds, n=4096"):
                 break
-        # As a terminal does: to all of the group.
+        # A terminal also sends the signal to the whole group.
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=WAIT_S)
     assert (process.returncode, err) == (130, "")
@@ -165,7 +165,7 @@ def test_what_measures_ends_with_who_began_it(tmp_path, name):
         assert process.stdout is not None
         assert process.stdout.readline()
         process.send_signal(number)
-        # What it prints ends when all have ended.
+        # Its output ends when all processes have ended.
         rest, _ = process.communicate(timeout=WAIT_S)
     ended_by = 128 + number if name == "SIGTERM" else -number
     assert process.returncode == ended_by

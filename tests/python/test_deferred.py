@@ -166,7 +166,7 @@ WRITERS = {
     "mask": by_mask,
     "fill": lambda _rt, x: x.fill(-1),
 }
-# Of which memory it is what is written, and what is read.
+# The parts of one memory that are written and read.
 PARTS = {
     "whole": lambda x: x,
     "rows": lambda x: x[1:3],

@@ -66,7 +66,7 @@ def test_the_end_does_not_wait_for_an_endless_operator(
 
 
 def test_the_end_waits_for_what_is_short(backend, run_python):
-    # What was registered before gpuos was imported is called after it is closed.
+    # Functions registered before the import of gpuos are called after it closes.
     text = (
         "import atexit, numpy as np\n"
         "atexit.register(lambda: print(rt.stats()['tasks_completed']))\n"

@@ -60,7 +60,7 @@ def _take_turns_often():
 
 
 class World:
-    """What all threads share."""
+    """Holds the objects that all threads share."""
 
     def __init__(self, backend: str) -> None:
         self.rt = gpuos.Runtime(backend)
@@ -99,7 +99,7 @@ def is_scaled(of: np.ndarray, made: np.ndarray, plus: float = 0.0) -> bool:
     )
 
 
-# ---- What a thread does, over and over: `number` is the thread's.
+# ---- Functions that a thread repeats: `number` is the number of the thread.
 
 
 def submit(w: World, number: int) -> None:
@@ -255,7 +255,7 @@ def exchange(w: World, number: int) -> None:
     with pytest.raises(gpuos.InvalidArgument):
         own.numpy()
     del capsule
-    # What is of another runtime.
+    # Arrays of another runtime.
     out = w.other.empty(SIZE)
     w.other.submit("add", w.x[number], w.y[number], out=out)
     assert np.allclose(out.numpy(), w.a[number] + w.b[number])

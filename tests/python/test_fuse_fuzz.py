@@ -255,7 +255,7 @@ def test_axes_of_any_layout(data, shape, steps):
     try:
         wanted = np.asarray(program(x))
     except ValueError:  # the largest of no elements
-        # Of no rows at all there is none to refuse.
+        # If there are no rows, no row can be refused.
         with contextlib.suppress(gpuos.InvalidArgument):
             fused(own.of(memory)).numpy()
         return

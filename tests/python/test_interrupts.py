@@ -243,7 +243,7 @@ rt.submit("f", out=out)
 assert out.numpy()[0] == 3
 print("right" if calls else "no signal")
 """,
-        # Else nothing is compiled the second time.
+        # With a cache, nothing would be compiled the second time.
         GPUOS_CACHE_DIR="off",
     )
     assert done.stdout == "right\n", (done.stdout, done.stderr)

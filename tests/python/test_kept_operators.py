@@ -32,7 +32,7 @@ fused = rt.fuse(lambda x: x * 2 + 1)
 fused.compile(out)
 print(out.tolist()[0], fused(out).tolist()[0])
 '''
-# What a source begins with, and whether a second process takes its code.
+# The first line of a source, and whether a second process takes its code.
 TEXTS = {
     "plain": ("#define MORE 1", True),
     "a header": ('#include "HEADER"', True),
@@ -75,7 +75,7 @@ class Machine:
         return [float(word) for word in out.split()]
 
     def run(self, text="plain"):
-        """What a process prints, and how often it compiled."""
+        """Returns the output of a process, and how often it compiled."""
         before = self.count()
         return self.end(self.start(text)), self.count() - before
 

@@ -189,11 +189,11 @@ def test_a_gate_lets_so_many_in_and_in_their_order(monkeypatch):
     assert way._free == 2
 
 
-# ---- Who follows a log.
+# ---- Followers of a log.
 
 
 class SlowLog:
-    """A log, and Ray: it answers late where there is None, at last no more."""
+    """A log, and Ray: it answers late at each None, and at the end never."""
 
     class LateError(Exception):
         pass

@@ -236,7 +236,7 @@ with gpuos.Runtime(backend="host") as rt:
 
 
 def test_an_idle_runtime_costs_nothing(run_python):
-    # Of a process of its own: in this one others may compile yet.
+    # A new process is needed, because in this one others may still compile.
     done = run_python(IDLE)
     assert done.stdout, done.stderr
     assert float(done.stdout) < 0.5

@@ -1,5 +1,8 @@
-"""Whatever is declared in a cell and used in another is what it is in one file:
-all things by all users, in one cell or in two, with #if around them or not."""
+"""A declaration means the same in another cell as in one file.
+
+Tests each kind of declaration with each kind of use, in one cell or in two,
+with #if around them or not.
+"""
 
 from __future__ import annotations
 

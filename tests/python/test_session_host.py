@@ -397,7 +397,7 @@ def test_no_cell_waits_for_headers_that_nobody_wants(
 
 
 class Model:
-    """What variables and functions of a session are worth."""
+    """Predicts the values of a session's variables and functions."""
 
     def __init__(self) -> None:
         self.variables: dict[str, list] = {}  # of one value each

@@ -77,7 +77,7 @@ def test_names_of_other_things_are_no_uses(session, kind):
     declaration, use, definition = DECLARATIONS[kind]
     session.run(declaration)
     with pytest.raises(gpuos.CompileError, match="expected a definition of a,"):
-        session.run(f"int r = {use};")  # which leaves nothing behind
+        session.run(f"int r = {use};")  # the failed cell leaves no trace
     # Another symbol is missing here, not this one.
     session.run("int missing(); int somebody() { return missing(); }")
     for index, (text, namesake, value) in enumerate(NAMESAKES):

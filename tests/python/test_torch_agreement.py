@@ -79,7 +79,7 @@ def test_all_ranks_compute_a_step_with_one_text():
 
 
 BAD, NONE = "o = nothing_of_torch(x)", "o = x +"
-# What the ranks are given, and what all of them say; `f` is "o = 2 * x" before.
+# The arguments of the ranks, and the error of all; `f` is "o = 2 * x" before.
 REFUSED = {
     "second rank": ((("f", "o = 3 * x"), ("f", BAD)), "rank 1: .*nothing_of"),
     "first rank": ((("f", NONE), ("f", "o = 3 * x")), "rank 0: .*expression"),

@@ -214,7 +214,7 @@ def test_code_that_runs_when_an_object_goes_may_submit(device):
     weakref.finalize(x, gt.submit_add, out, y, out)
     gt.submit_add(x, y, out)
     del x
-    gt.flush(sync=True)  # the tensor goes behind its request
+    gt.flush(sync=True)  # the tensor ends after its request
     gt.flush(sync=True)
     assert torch.equal(expected, out)
 

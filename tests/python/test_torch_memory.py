@@ -128,7 +128,7 @@ def test_another_streams_work_keeps_a_dropped_results_memory():
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device="cuda") + 1
         gt.flush()
-        # What is launched for the first time is loaded, which waits for all.
+        # A first launch loads its kernel, which waits for the whole device.
         torch.flip(torch.zeros(ELEMS, device="cuda") - 1, [0])
         gt.flush()
     torch.cuda.synchronize()
@@ -231,7 +231,7 @@ def test_results_may_be_dropped_by_other_threads(device):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_storages_with_the_same_memory_are_used_in_order(own):
-    # Of PyTorch's allocator is at most one of them.
+    # At most one of the two comes from PyTorch's allocator.
     first = torch.zeros(ELEMS)
     second = torch.from_numpy(first.numpy())
     if not own:
@@ -317,7 +317,7 @@ def test_storages_of_one_memory_are_written_as_in_eager(device, name):  # noqa: 
         WRITES[name](out, x)
         beside.add_(5.0)
         after = x + out
-        # Another one of the same memory, behind all this.
+        # A further tensor of the same memory is written after all this.
         torch.from_numpy(array)[5:].mul_(2.0)
         return [before, beside, after, torch.from_numpy(array)]
 

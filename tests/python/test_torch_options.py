@@ -109,7 +109,7 @@ def test_requests_by_name_have_the_capacity_of_init(device):
 
     with torch.no_grad():
         with scheduler(capacity=FEW):
-            pass  # says nothing of what comes behind it
+            pass  # does not affect the scheduler after it
         assert most_by_name() == 5 * FEW
         gt.init(capacity=FEW)
         try:

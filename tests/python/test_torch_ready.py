@@ -100,7 +100,7 @@ print(len(caught))
 def test_what_must_not_depend_on_time_waits(site, what):
     block = "\n".join(f"    {line}" for line in WAITS[what].splitlines())
     said = site.run(IS_TOLD.format(block, COMMANDS)).split()
-    # Who asked for the wait is not told that there is one.
+    # A caller that asked for the wait gets no message about it.
     asked = what in ("wait_ready", "init", "build")
     assert said[-1] == ("0" if asked else "1")
     assert {priority for _, priority in site.started()} == {os.nice(0)}

@@ -56,7 +56,7 @@ def test_shutdown_ends_them_and_the_next_use_begins_anew(device):
         gt.shutdown()
         gc.collect()
         assert defaults._of_devices == {}
-        # What it has written stays.
+        # The results that it has written stay.
         assert_same(out, torch.arange(8.0, device=device) * 2)
 
 

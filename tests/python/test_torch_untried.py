@@ -58,7 +58,7 @@ for name in ("add", "__add__", "numpy", "data_ptr"):
 """
 VERSION = 'torch.__version__ = "{}"'
 OF_ANOTHER = VERSION.format("2.99.0")
-# What lies elsewhere shows when the bridge has been loaded.
+# Differences of layout show when the bridge has been loaded.
 LIES_ELSEWHERE = """
 from gpuos.torch import loading
 
@@ -118,7 +118,7 @@ except choosing.UntriedPyTorch as error:
 
 
 def test_the_versions_that_were_tried_are_those_of_the_bridge():
-    # As its C++ asserts them.
+    # The C++ of the bridge asserts the same versions.
 
     from gpuos import choosing  # noqa: PLC0415
 

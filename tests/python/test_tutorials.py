@@ -99,7 +99,7 @@ def test_numbers_are_those_of_this_machine(monkeypatch, gpu):
             "took 3\n(another machine)", f"took 7\n{place}"
         )
     assert page == expected
-    # What is measured again is put in the same places.
+    # New measurements are put in the same places.
     assert measured.with_numbers_of_here(page) == page
 
 

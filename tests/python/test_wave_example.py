@@ -96,7 +96,7 @@ def test_a_wave_is_drawn_while_its_formula_is_replaced(start, tmp_path):
     terminal = start("--control", path)
     assert until(lambda: len(terminal.rows()) > 1), terminal._text
     assert "o = 2 * u - before + c" in terminal.frame()
-    # What the picture says can be typed.
+    # The command that the picture shows can be typed.
     lines = terminal.frame().replace("\r", "").split("for example:\n")[1]
     command = lines.split("python -m gpuos ctl ")[1].split('"')
     assert command[0] == f"{path} replace wave -e "
@@ -107,7 +107,7 @@ def test_a_wave_is_drawn_while_its_formula_is_replaced(start, tmp_path):
     assert ctl(path, "replace", "wave", "-e", "o = u +").returncode == 2
     assert f"   {command[1]}" in terminal.frame()
 
-    # Of rest: a flat line, which goes on being drawn.
+    # A string at rest is a flat line, which is still drawn.
     assert ctl(path, "replace", "wave", "-e", "o = 0 * u").returncode == 0
     assert until(lambda: [*map(str.strip, terminal.rows())] == ["o" * COLUMNS])
     before = terminal.frame()

@@ -110,7 +110,7 @@ def databases():
         stand_in.TestCase = unittest.TestCase
         sys.modules["expecttest"] = stand_in
     try:
-        # What it imports if it is there warns of its own.
+        # Its optional imports emit warnings.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return importlib.import_module(

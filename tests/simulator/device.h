@@ -66,8 +66,8 @@ class Device final : public Simulator {
   Device();
   void loop();
   Queued take();
-  /// Whether the next launch may overlap those from `first` on. Where results
-  /// depend on the order it waits a little for such a one.
+  /// Returns whether the next launch may overlap those from `first` on. Where
+  /// results depend on the order it waits a little for such a one.
   bool awaits_apart(std::unique_lock<std::mutex>& lock, const Queued& first);
   /// Either one residency or bursts.
   void run(const std::vector<Queued>& together);

@@ -42,8 +42,8 @@ void loop2(const Operands& x, F f) {
   for (std::size_t i = 0; i < x.count; ++i) out[i] = f(a[i], b[i]);
 }
 
-// f has no captures, so a default-made one is the same function. `kIs`: the
-// type is one that the code takes.
+// f has no captures, so a default-constructed object is the same function.
+// `kIs`: the code accepts the type.
 template <bool kIs, typename R, typename A, typename F>
 constexpr Loop make1(F) {
   if constexpr (kIs)

@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = str(error)
     except gpuos.CompileError as error:
         code = BAD_INPUT
-        # The one of a C++ compiler has its output in the message.
+        # The error of a C++ compiler has its output in the message.
         log = getattr(error, "log", "")
         text = f"{error}\n{log}".rstrip()
     except BrokenPipeError:
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def drop_output() -> None:
-    """Forget what standard output does not take: the process is to end."""
+    """Drop unwritten output, because the process is about to end."""
     if sys.stdout is not None:
         try:
             sys.stdout.flush()

@@ -24,7 +24,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def build(_arguments: argparse.Namespace) -> int:
-    """Compile it unless it is there, and print the way."""
+    """Compile the bridge unless it exists, and print each step."""
     try:
         from gpuos.torch import building  # noqa: PLC0415 (needs PyTorch)
     except ModuleNotFoundError as error:

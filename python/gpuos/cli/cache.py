@@ -1,4 +1,4 @@
-"""`python -m gpuos cache`: what is kept on the disk."""
+"""`python -m gpuos cache`: lists, checks and shrinks the cache on the disk."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def show(_arguments: argparse.Namespace) -> int:
 
 
 def check(_arguments: argparse.Namespace) -> int:
-    """Print what is bad; return 1 if something is."""
+    """Print the damaged files; return 1 if there are any."""
     images = gpuos.cache.images()
     bad = [image for image in images if image.state == "bad"]
     for image in bad:
@@ -76,7 +76,7 @@ def check(_arguments: argparse.Namespace) -> int:
 
 
 def shrink(arguments: argparse.Namespace) -> int:
-    """Remove what is bad and what is too much."""
+    """Remove damaged files, and old ones above the size limit."""
     if arguments.max_mb is None:
         return removed(gpuos.cache.prune())
     kept = number_of_bytes("--max-mb", arguments.max_mb)
@@ -89,7 +89,7 @@ def empty(_arguments: argparse.Namespace) -> int:
 
 
 def removed(removal: Removal) -> int:
-    """Print what was removed."""
+    """Print the number and size of the removed files."""
     print(f"removed {count(removal.files, 'file')}, {size(removal.bytes)}")
     return 0
 

@@ -130,7 +130,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def message_of(arguments: argparse.Namespace) -> Answer:
-    """Return what is sent."""
+    """Return the message for the command's arguments."""
     message: Answer = {"command": arguments.action}
     if arguments.runtime is not None:
         message["runtime"] = arguments.runtime
@@ -190,7 +190,7 @@ def params_from(arguments: argparse.Namespace) -> Answer:
 
 
 def definition_of(arguments: argparse.Namespace) -> Answer:
-    """Return what else define() takes."""
+    """Return the further arguments of define()."""
     found = params_from(arguments)
     if arguments.dtype:
         found["dtype"] = arguments.dtype

@@ -1,4 +1,4 @@
-"""`python -m gpuos demo`: what one gains, and operators injected under load."""
+"""`python -m gpuos demo`: compares speeds and injects operators under load."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PHASES = 4
 SHARE_OF_SIDES = 0.25  # of the time
-# Commands, and what for.
+# Commands and their purposes.
 BRIDGE = ("build-torch", "why there is no bridge to PyTorch")
 NEXT = (
     BRIDGE,
@@ -33,7 +33,7 @@ NEXT = (
 
 
 def next_lines(lacks_bridge: bool) -> list[str]:
-    """Return what to try next, as the user calls the program."""
+    """Return the suggested next commands, as the user calls the program."""
     shown = [each for each in NEXT if lacks_bridge or each != BRIDGE]
     width = max(len(command) for command, _ in NEXT[:-1])
     return [
@@ -230,7 +230,7 @@ def get_bridge() -> None:
 
 
 def print_table(demo: Demo, seconds: float) -> None:
-    """Print what was run and checked."""
+    """Print the tasks that were run and checked."""
     stats = demo.rt.stats()
     flow = demo.flow
     rows = [
@@ -254,7 +254,7 @@ def print_table(demo: Demo, seconds: float) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the demo; 1 if any element was wrong or any task lost."""
+    """Run the demo; return 1 if any element was wrong or any task was lost."""
     seconds = number_of_seconds("--seconds", arguments.seconds)
     print(
         "A loop by others and by gpuos, then operators replaced while it runs"

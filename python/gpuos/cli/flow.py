@@ -30,7 +30,7 @@ class Round(NamedTuple):
 
 
 class Flow:
-    """Submits rounds of tasks and checks what comes back.
+    """Submits rounds of tasks and checks their results.
 
     Operands are whole numbers, so every right result is exact.
     """

@@ -1,4 +1,4 @@
-"""`python -m gpuos info`: what was found where, and what to install."""
+"""`python -m gpuos info`: shows which libraries were found or are missing."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def read_header(
 
 
 class Target(NamedTuple):
-    """Where an output goes."""
+    """The file that an output is written to."""
 
     path: Path
     old: os.stat_result | None
@@ -186,10 +186,10 @@ class Target(NamedTuple):
 def replacing(
     target: Target, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> Iterator[BinaryIO]:
-    """Give a file to which the elements are written.
+    """Yield a temporary file for the elements.
 
-    It gets its name, and the mode of the one that it replaces, when the block
-    ends without an exception; otherwise nothing is left of it.
+    It gets the target's name and mode when the block ends without an
+    exception. Otherwise it is removed.
     """
     partial = target.path.with_name(
         f".gpuos-run-{secrets.token_hex(8)}.partial"

@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Parses arguments that several commands take."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bad_input(text: str) -> gpuos.InvalidArgument:
 
 
 def number_of_bytes(option: str, mib: float, least: float = 0) -> int:
-    """Return the bytes of `mib` MiB; refuse what is no size."""
+    """Return the bytes of `mib` MiB; refuse an invalid size."""
     if not least <= mib <= MOST_MIB:
         message = f"{option}: expected {least} to {MOST_MIB} MiB, got {mib}"
         raise bad_input(message)
@@ -33,7 +33,7 @@ def number_of_bytes(option: str, mib: float, least: float = 0) -> int:
 
 
 def number_of_seconds(option: str, seconds: float) -> float:
-    """Return `seconds`; refuse what is no time to run for."""
+    """Return `seconds`; refuse an invalid duration."""
     if not (seconds > 0 and math.isfinite(seconds)):
         message = f"{option}: expected more than 0 seconds, got {seconds}"
         raise bad_input(message)

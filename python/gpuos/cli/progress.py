@@ -14,14 +14,14 @@ WIDTH = 30
 
 
 class ProgressLine:
-    """Shows a text while work goes on; silent if `stream` is no terminal.
+    """Shows a text during long work, if `stream` is a terminal.
 
     Parameters
     ----------
     stream : text stream or None
         None: standard error.
     after_s : float
-        Seconds of work before the first text.
+        Seconds before the first text.
     """
 
     def __init__(

@@ -190,7 +190,7 @@ def compute(
             )
             raise bad_input(message)
         inputs = in_order(op.inputs or (), files)
-        # No elements: only checks the parameters.
+        # An array without elements only checks the parameters.
         nothing = rt.empty(0, dtype)
         rt.submit(op, *(nothing for _ in inputs), out=nothing, **params)
         work = Work(rt, op, inputs, params)

@@ -41,9 +41,9 @@ OPERATIONS = 7  # of it
 
 @dataclass(frozen=True)
 class Side:
-    """A contestant, the time of a step, and its ratio to another one's time.
+    """A contestant with the time of a step and its ratio to another's time.
 
-    `factor` is None for one that others are compared with.
+    `factor` is None for a contestant that others are compared with.
     """
 
     name: str
@@ -142,7 +142,7 @@ def torch_sides(on_gpu: bool, seconds: float) -> tuple[list[Side], bool]:
 
 
 def lines_of(sides: list[Side]) -> list[str]:
-    """Return bars, factors and what was run, at most 80 columns each."""
+    """Return lines of bars, factors and code, at most 80 columns each."""
     mark = "\u2588" if (sys.stdout.encoding or "").lower() == "utf-8" else "#"
     most = max(side.step_us for side in sides)
     width = max(len(side.name) for side in sides)
@@ -176,7 +176,7 @@ def lines_of(sides: list[Side]) -> list[str]:
 
 
 def source_of_step() -> str:
-    """Return what ran, as a user writes it: without types."""
+    """Return the code that ran, without types, as a user writes it."""
     return re.sub(
         r": Any| -> tuple\[.*\]", "", inspect.getsource(step)
     ).rstrip()

@@ -1,4 +1,4 @@
-"""A way into a running process: inspect and replace its operators.
+"""Inspect and replace the operators of a running process.
 
 >>> import gpuos
 >>> with gpuos.serve("/run/user/1000/gpuos/job.sock") as server:
@@ -22,7 +22,7 @@ VARIABLE = "GPUOS_CONTROL"
 
 log = logging.getLogger("gpuos.control")
 
-_has_looked = False  # at the variable
+_has_looked = False  # whether the variable was read
 _of_environment: Server | None = None
 
 
@@ -70,8 +70,8 @@ def serve(
 def _serve_environment() -> None:
     """Serve as GPUOS_CONTROL says, before the first runtime is made.
 
-    Children inherit the variable: a path without "%p" is that of the first
-    process of a launch.
+    Children inherit the variable. Only the first process of a launch uses a
+    path without "%p".
     """
     global _has_looked, _of_environment  # noqa: PLW0603 (once a process)
     if _has_looked:

@@ -48,7 +48,7 @@ def ask(path: Path, message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wait(path: Path, seconds: float, runtime: int | None = None) -> bool:
-    """Wait for what was submitted; return whether it was done in time."""
+    """Wait for the submitted tasks; return whether they were done in time."""
     end = time.monotonic() + seconds
     more = {} if runtime is None else {"runtime": runtime}
     while True:
@@ -72,7 +72,7 @@ def _connect(connection: socket.socket, path: Path) -> None:
 def _talk(
     connection: socket.socket, message: Mapping[str, Any]
 ) -> dict[str, Any]:
-    # One that takes no more says why.
+    # A server that closes the connection says why.
     with contextlib.suppress(BrokenPipeError):
         messages.send(connection, message, messages.MOST_S)
     line = messages.receive(connection, ANSWER_S, MOST_ANSWER)
@@ -80,7 +80,7 @@ def _talk(
 
 
 def error_of(answer: Mapping[str, Any]) -> _core.Error:
-    """Return the error that an answer tells of."""
+    """Return the error that an answer reports."""
     kind = getattr(_core, str(answer["error"]), None)
     text = str(answer.get("message", ""))
     if not (isinstance(kind, type) and issubclass(kind, _core.Error)):

@@ -35,7 +35,7 @@ class Refused(Exception):
 
 
 class Command(NamedTuple):
-    """A word, what it does and the fields that it takes."""
+    """A command's word, its method and its fields."""
 
     run: Callable[..., Answer]
     fields: Mapping[str, Field]
@@ -113,7 +113,7 @@ class Commands:
         yield from found
 
     def _one(self, number: int | None, op: str | None = None) -> _core.Runtime:
-        """Return the one that a command is about."""
+        """Return the runtime that a command names."""
         found = list(self._chosen(number))
         if op is not None and len(found) > 1:
             found = [one for one in found if op in one[1].operators()] or found
@@ -138,7 +138,7 @@ class Commands:
         }
 
     def show(self, op: str, runtime: int | None = None) -> Answer:
-        """Return what is known of an operator."""
+        """Return the known facts about an operator."""
         found = self._one(runtime, op).find(op)
         names = found.inputs
         return {
@@ -194,7 +194,7 @@ class Commands:
     def wait(
         self, timeout: float = MOST_S, runtime: int | None = None
     ) -> Answer:
-        """Wait for what was submitted; for longer, a client asks again."""
+        """Wait for the submitted tasks; a client repeats it for longer waits."""
         end = time.monotonic() + min(timeout, MOST_S)
         for _, rt in self._chosen(runtime):
             left = max(0.0, end - time.monotonic())
@@ -204,7 +204,7 @@ class Commands:
 
 
 def shown(version: _core.OperatorVersion) -> Answer:
-    """Return what tells a version of an operator from others."""
+    """Return the fields that identify a version of an operator."""
     text = version.expression or version.source
     return {
         "number": version.number,

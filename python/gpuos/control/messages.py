@@ -100,10 +100,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Reader(json.JSONDecoder):
-    """Python's reader of JSON, as it is written in Python.
+    """Python's own JSON decoder, without its C part.
 
-    The one in C keeps all other threads of the program waiting until it has
-    read the whole, which may be 0.2 s for a MiB of small values.
+    The C decoder keeps all other threads waiting until it has read the whole
+    message. This may take 0.2 s for a MiB of small values.
     """
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ class Server:
         _servers.add(self)
         try:
             self._start_threads()
-        except RuntimeError:  # no more threads are to be had
+        except RuntimeError:  # no more threads can be started
             self.close()
             raise
         log.info("%s: serving process %d", self.path, self._process)
@@ -154,7 +154,7 @@ class Server:
 
 
 def failure(error: Exception) -> dict[str, Any]:
-    """Return the answer that tells of an error."""
+    """Return the answer that reports an error."""
     return {
         "error": name_of(error),
         "message": str(error),
@@ -164,7 +164,7 @@ def failure(error: Exception) -> dict[str, Any]:
 
 def name_of(error: Exception) -> str:
     """Return the name of an error as a client knows it."""
-    # NumPy's of a dtype, and those of messages, are the client's fault too.
+    # NumPy's errors of a dtype and those of messages are the client's fault.
     if isinstance(error, TypeError | ValueError | Refused):
         return _core.InvalidArgument.__name__
     for kind in type(error).__mro__:

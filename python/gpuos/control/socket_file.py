@@ -34,7 +34,7 @@ class Inode(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Inode:
-        """Return that of a file."""
+        """Return the inode of a file."""
         return cls(status.st_dev, status.st_ino)
 
 
@@ -73,7 +73,7 @@ class SocketFile:
         self._remove_lock()
 
     def forget(self) -> None:
-        """Close what is open: all that the child of a fork may do."""
+        """Close open files. The child of a fork may not do more."""
         if self._folder < 0:
             return
         self.listener.close()

@@ -1,12 +1,12 @@
-"""Runtimes in actors of Ray, whose operators are replaced in all at one moment.
+"""Runtimes in Ray actors; a replacement takes effect in all at one moment.
 
 >>> import gpuos.ray
 >>> pool = gpuos.ray.Pool(2)
 >>> op = pool.define("double", "o = x * 2")
 >>> pool.map(op, gpuos.ray.shard(x)).gather()
 
-Ray is imported when the first of these is used. docs/ray.md says what is
-promised and what a call costs.
+Ray is imported at the first use. docs/ray.md has the guarantees and the cost
+of a call.
 """
 
 from __future__ import annotations

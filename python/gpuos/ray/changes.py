@@ -30,7 +30,7 @@ class Change(NamedTuple):
 def define(
     name: str | _core.Definition, expression: str | None, keywords: Any
 ) -> Change:
-    """Return the change that defines; arguments are those of define()."""
+    """Return the change for a define() with these arguments."""
     if not isinstance(name, _core.Definition):
         return Change(_core.Definition(name, expression, **keywords), None)
     if expression is not None or keywords:
@@ -43,7 +43,7 @@ def define(
 def replace(
     op: str | Operator, expression: str | None, keywords: Any
 ) -> Change:
-    """Return the change that replaces; arguments are those of replace()."""
+    """Return the change for a replace() with these arguments."""
     given = {k: value for k, value in keywords.items() if value is not None}
     if expression is not None:
         given["expression"] = expression
@@ -80,13 +80,15 @@ class Blocks:
 
 
 class Transaction:
-    """Definitions and replacements of a pool that become visible together when
-    the `with` block ends, or not at all: from Pool.transaction().
+    """A block of definitions and replacements that become visible together.
+
+    They take effect when the `with` block ends, all or none. Returned by
+    Pool.transaction().
 
     Attributes
     ----------
     version : int or None
-        That of the pool after the block; None inside of it.
+        The pool's version after the block; None inside of it.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ _unpacked = lru_cache(_KEPT)(pickle.loads)
 def compute(
     view: View, work: bytes, arrays: tuple[Any, ...], params: dict[str, Any]
 ) -> Any:
-    """Run what packed() made, and return what Ray can keep."""
+    """Run the work of packed(), and return a result that Ray can store."""
     f = _unpacked(work)
     if isinstance(f, Operator):
         return _submit(view, f.name, arrays, params)

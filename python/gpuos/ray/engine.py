@@ -15,7 +15,7 @@ ANSWER_S = 60.0  # what takes a member, or the log, no time
 FOLLOW_S = 10.0  # how long the log keeps who asks for news waiting
 ASKING = 10_000  # calls of the log at a time: most wait for news, on one loop
 WAITING = 32  # calls of a member that can be cancelled before they begin
-CONTROL = "control"  # the concurrency group that no computation is in
+CONTROL = "control"  # a concurrency group without computations
 
 
 def ray() -> ModuleType:
@@ -43,18 +43,18 @@ def name_of_log(pool: str) -> str:
 
 
 def value_of(ref: Any, timeout: float | None, what: str) -> Any:
-    """Return what an ObjectRef, or each of a list, holds.
+    """Return the value of an ObjectRef, or those of a list.
 
     Raises
     ------
     Timeout
         After `timeout` seconds; the message begins with `what`.
     Exception
-        What the call raised, as it was raised there, without Ray's class.
+        The exception that the call raised, without Ray's wrapper class.
     Cancelled
-        If ray.cancel() took it back.
+        If ray.cancel() cancelled it.
     Error
-        If its actor died, and is not made again.
+        If its actor died and is not restarted.
     """
     module = ray()
     try:
@@ -88,5 +88,5 @@ def newest_of(log: Any) -> int:
 
 
 def table_of(log: Any, version: int) -> Any:
-    """Return what names mean at a version: a Table."""
+    """Return the Table of a version, which maps names to definitions."""
     return value_of(log.table.remote(version), ANSWER_S, "the log of the pool")

@@ -19,8 +19,8 @@ _LOOK_S = 0.1
 class Gate:
     """Lets `many` threads in, in the order in which they came.
 
-    Ray tells a call that it was cancelled only when it runs. So more calls run
-    than compute: those wait here.
+    Ray reports a cancellation only to a running call. So more calls run than
+    compute; the others wait here.
     """
 
     def __init__(self, many: int) -> None:
@@ -69,6 +69,6 @@ class Gate:
 
 
 def is_cancelled() -> bool:
-    """Return whether ray.cancel() was called for what this thread does."""
+    """Return whether ray.cancel() was called for this thread's call."""
     found: bool = ray().get_runtime_context().is_canceled()
     return found

@@ -10,7 +10,7 @@ from gpuos import _core
 from gpuos.ray.engine import PREPARE_S
 
 LEASE_S = 10.0  # after which one that is not heard of is gone
-ATTEND_S = 2.0  # how long it is kept waiting for something to do
+ATTEND_S = 2.0  # the longest wait for a request
 _LOOK_S = 0.5
 
 
@@ -39,7 +39,7 @@ class Guest:
         return _now() - self._heard > LEASE_S
 
     def take(self, answers: dict[int, Any]) -> None:
-        """Note that it lives, and what came of its requests."""
+        """Record that the guest is alive, and the answers to its requests."""
         self._heard = _now()
         for version, answer in answers.items():
             waiting = self._answers.pop(version, None)
@@ -53,7 +53,7 @@ class Guest:
                 waiting.set_result(None)
 
     async def next(self, seconds: float) -> list[Request]:
-        """Return what there is to do, at the latest after a time."""
+        """Return the pending requests, at the latest after a time."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._has_some.wait(), seconds)
         self._heard = _now()
@@ -66,19 +66,19 @@ class Guest:
         self._has_some.set()
 
     def drop(self, version: int) -> None:
-        """Have it forget what it prepared."""
+        """Make the guest drop a prepared version."""
         self._requests.append(Request(version, 0, None))
         self._has_some.set()
 
     async def prepared(self, version: int, before: int, changes: bytes) -> Any:
-        """Have it prepare a version; return None if it is gone.
+        """Make the guest prepare a version; return None if it is gone.
 
         Raises
         ------
         InvalidArgument, CompileError, BackendUnavailable
-            What it raised.
+            The exception that the guest raised.
         Timeout
-            If it lives, and does not answer.
+            If it is alive but does not answer.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._answers[version] = answer

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpuos.ray.changes import Operator
     from gpuos.ray.guests import Request
 
-_BUSY_S = 0.1  # between two questions of one that compiles
+_BUSY_S = 0.1  # between two requests while it compiles
 
 
 def join(name: str, runtime: _core.Runtime | None = None) -> Joined:
@@ -35,9 +35,9 @@ def join(name: str, runtime: _core.Runtime | None = None) -> Joined:
     Parameters
     ----------
     name : str
-        That of the pool: `pool.name`.
+        The pool's name, `pool.name`.
     runtime : Runtime or None
-        What runs them; None: gpuos.default_runtime().
+        The runtime for them; None: gpuos.default_runtime().
 
     Raises
     ------
@@ -63,8 +63,9 @@ def join(name: str, runtime: _core.Runtime | None = None) -> Joined:
 
 
 class Joined:
-    """All that a gpuos.Runtime has; names of a pool's operators mean what they
-    mean at the newest version of it: from gpuos.ray.join().
+    """A gpuos.Runtime that also has the newest operators of a pool.
+
+    Returned by gpuos.ray.join().
     """
 
     def __init__(self, pool: str, log: Any, runtime: _core.Runtime) -> None:
@@ -78,12 +79,12 @@ class Joined:
 
     @contextlib.contextmanager
     def at(self, version: int | None = None) -> Iterator[View]:
-        """Hold one version in a `with` block, whatever is replaced meanwhile.
+        """Hold one version in a `with` block, despite replacements.
 
         Parameters
         ----------
         version : int or None
-            One of the newest 1024; None: the one that is newest now.
+            One of the newest 1024; None: the newest version now.
         """
         chosen = self.version if version is None else version
         with self._follower.versions.at(chosen) as names:
@@ -118,7 +119,7 @@ class Joined:
 
 
 class _Follower:
-    """Its versions, and the thread that asks the log for what is to be done."""
+    """The runtime's versions, and the thread that asks the log for requests."""
 
     def __init__(self, pool: str, log: Any, runtime: _core.Runtime) -> None:
         self.who = f"a runtime of process {os.getpid()} that joined {pool!r}"
@@ -140,7 +141,7 @@ class _Follower:
         ).start()
 
     def do(self, request: Request, answers: dict[int, Any]) -> None:
-        """Prepare or drop a version, and take down what came of it."""
+        """Prepare or drop a version, and record the result."""
         if request.changes is None:
             self.versions.drop(request.version)
             return
@@ -186,7 +187,7 @@ def _attend(
             follower.version = max(follower.version, version)
             work += [compiler.submit(follower.do, r, answers) for r in requests]
             del follower
-            # An answer goes at once; what takes long, with a later one.
+            # An answer is sent at once; slow work is answered later.
             work = [*futures.wait(work, _BUSY_S).not_done]
         log.leave.remote(who)
         clean()

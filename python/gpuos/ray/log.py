@@ -33,7 +33,7 @@ class Log:
         self._last = 0  # the newest number that was given
         self._guests: dict[str, Guest] = {}
         self._turn = asyncio.Lock()
-        self._news = asyncio.Event()  # another one for each version
+        self._news = asyncio.Event()  # a new one for each version
 
     async def begin(self, members: list[Any]) -> None:
         """Take down the members, once they are up."""
@@ -52,7 +52,7 @@ class Log:
         return self._newest
 
     async def table(self, version: int) -> Table:
-        """Return what names mean at a version."""
+        """Return the table of a version."""
         if version not in self._tables:
             raise _core.InvalidArgument(
                 f"pool {self._pool!r}: expected one of its newest {KEPT} "
@@ -70,10 +70,9 @@ class Log:
     async def attend(
         self, who: str, answers: dict[int, Any], seconds: float
     ) -> tuple[int, list[Request]]:
-        """Tell a runtime that joined of the newest version and what to do.
+        """Return the newest version and the requests for a joined runtime.
 
-        `answers` has for a version that it was asked to prepare None, or what
-        it raised.
+        `answers` maps each version that it prepared to None or to an exception.
         """
         guest = self._guests.setdefault(who, Guest(who))
         guest.take(answers)

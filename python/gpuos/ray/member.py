@@ -59,7 +59,7 @@ class Member:
     def run(
         self, version: int, work: bytes, params: dict[str, Any], *arrays: Any
     ) -> Any:
-        """Compute at a version of the pool, whatever is the newest."""
+        """Compute at a version of the pool, even if there is a newer one."""
         self._check()
         try:
             with (
@@ -89,7 +89,7 @@ class Member:
         self._versions.drop(version)
 
     def stats(self) -> dict[str, Any]:
-        """Return the runtime's stats, and who and where this is."""
+        """Return the runtime's stats, and the member's number and place."""
         self._check()
         context = ray().get_runtime_context()
         return {

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Newest:
-    """A number that only grows: what this process was told by the log.
+    """The newest version that the log has reported to this process.
 
-    A thread asks, and is answered when there is news. It ends with this object,
-    with the log or with Ray. `actors` are those that end with this object, when
-    they have computed what they were asked for.
+    A thread asks the log, which answers when there is a new version. The thread
+    ends with this object, with the log or with Ray. `actors` end with this
+    object, after they have computed all their calls.
     """
 
     def __init__(self, log: Any, version: int, actors: Sequence[Any]) -> None:

@@ -168,14 +168,15 @@ class Pool:
         return self._newest.version if self._fixed is None else self._fixed
 
     def at(self, version: int | None = None) -> Pool:
-        """Return this pool at one version, whatever is replaced meanwhile.
+        """Return this pool at one version, despite replacements.
 
-        The end of a `with` block around it lets go of it, and closes nothing.
+        The end of a `with` block around it releases the version and closes
+        nothing.
 
         Parameters
         ----------
         version : int or None
-            One of the newest 1024; None: the one that is newest now.
+            One of the newest 1024; None: the newest version now.
         """
         found = Pool.__new__(Pool)
         found.__dict__.update(self.__dict__)  # the same members and their end
@@ -258,20 +259,21 @@ class Pool:
             shape and dtype. A fused function is called with the parts, any other
             function with a runtime in front of them: `function(rt, *arrays)`.
         *sharded : Sharded, array or ObjectRef
-            Of as many parts each; what is not Sharded is given with each part.
+            Each Sharded has the same number of parts. Other arguments are passed
+            with each part.
         **params
-            Given with each part by keyword.
+            Passed with each part by keyword.
 
         Returns
         -------
         Sharded
-            At once; gather() waits. Where parts are computed again because a
-            member died, that is at the same version.
+            Returned at once; gather() waits. If a member dies, its parts are
+            computed again at the same version.
 
         Raises
         ------
         InvalidArgument
-            If there is no Sharded, or their numbers of parts differ.
+            If there is no Sharded, or the numbers of parts differ.
         QueueClosed
             If the pool was closed.
         """
@@ -302,13 +304,13 @@ class Pool:
         Parameters
         ----------
         f, **params
-            As of map().
+            See map().
         *args : array, ObjectRef or what else can be sent
 
         Returns
         -------
         ray.ObjectRef
-            For ray.get(); ray.cancel() takes back what has not begun.
+            For ray.get(); ray.cancel() cancels a call that has not begun.
 
         Raises
         ------
@@ -403,7 +405,7 @@ def _attached(
 
 
 def _once(x: Any) -> Any:
-    """Return what is given with each part, an array as what is sent once."""
+    """Return an argument for all parts; an array is sent only once."""
     if isinstance(x, (np.ndarray, _core.Array)):
         return ray().put(np.asarray(x))
     return x

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _STEP_S = 0.2  # how often it looks
-_blocks = threading.local()  # those that this thread is in, the inner last
+_blocks = threading.local()  # the open blocks of this thread, innermost last
 
 
 class progress:
     """Tell how many parts of the maps in a `with` block are computed.
 
-    Counted are maps that this thread begins. The end of the block waits for
-    them, unless it ends by an exception; it raises what `report` raised, which
-    is not called again.
+    It counts maps that this thread begins. The end of the block waits for them,
+    unless the block raises. An exception of `report` is raised at the end, and
+    `report` is not called again.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class progress:
 
     @staticmethod
     def _wait(pending: list[Any]) -> list[Any]:
-        """Return those that are not there yet after a moment."""
+        """Return the parts that are still missing after a moment."""
         if not pending:
             return []
         left: list[Any] = ray().wait(

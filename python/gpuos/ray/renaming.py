@@ -18,8 +18,7 @@ _KEYWORDS = [
 def keywords_of(definition: _core.Definition, name: str) -> dict[str, Any]:
     """Return the arguments of define() that make it under another name.
 
-    A source says its operator's name itself, and an object that of its
-    function.
+    A source contains its operator's name, and an object that of its function.
     """
     found = {key: getattr(definition, key) for key in _KEYWORDS}
     found["name"] = name

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Sharded:
-    """An array, or results, in parts: from shard() and Pool.map().
+    """An array or results in parts, from shard() or Pool.map().
 
     Attributes
     ----------
     refs : tuple of ray.ObjectRef
         One for each part, in order.
     axis : int
-        Along which the parts are of one array.
+        The axis along which the array is cut.
     version : int or None
-        That of the pool at which map() computes it; None: of shard().
+        The pool's version at which map() computes it; None for shard().
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Sharded:
         return f"gpuos.ray.Sharded({len(self)} parts, axis={self.axis})"
 
     def parts(self, timeout: float | None = None) -> list[Any]:
-        """Return what each part is, once all are there.
+        """Wait for all parts and return their values.
 
         Parameters
         ----------
@@ -56,9 +56,9 @@ class Sharded:
         Raises
         ------
         Timeout
-            If they are not there in time.
+            If they are not ready in time.
         Exception
-            What the first of them that failed raised.
+            The exception of the first part that failed.
         """
         found: list[Any] = value_of([*self.refs], timeout, "gather")
         return found
@@ -69,20 +69,20 @@ class Sharded:
         Parameters
         ----------
         timeout : float or None
-            As of parts().
+            See parts().
 
         Returns
         -------
         ndarray
-            The parts side by side along `axis`; where they lack it, as numbers
-            do, along a new first axis.
+            The parts joined along `axis`. Parts without that axis, such as
+            numbers, are stacked along a new first axis.
 
         Raises
         ------
         TypeError
-            If a part is no array, but such as a tuple or a dict: take parts().
+            If a part is not an array, such as a tuple; use parts().
         Timeout, Exception
-            As parts().
+            See parts().
         """
         parts = self.parts(timeout)
         for part in parts:
@@ -106,19 +106,19 @@ def shard(
     ----------
     array : array_like, of one axis or more
     parts : int or None
-        How many; None: one for each processor that Ray has.
+        The number of parts; None: one for each processor of Ray.
     axis : int
-        Which axis is cut.
+        The axis to cut.
 
     Returns
     -------
     Sharded
-        Parts that are empty are there too, if there are more than elements.
+        Some parts are empty if there are more parts than elements.
 
     Raises
     ------
     InvalidArgument
-        If there is no such axis, or less than one part.
+        If the axis does not exist, or `parts` is below 1.
     BackendUnavailable
         If Ray is not installed.
     """

@@ -34,11 +34,11 @@ Names = dict[str, _core.Operator]
 
 
 class Versions:
-    """The versions of a pool that one runtime has operators of.
+    """The versions of a pool whose operators one runtime has.
 
-    Each body is an operator of its own, so that one that was replaced can be
-    called on. Threads: all, at any time; one compiles, and who calls what is
-    there does not wait for it.
+    Each body is a separate operator, so that replaced versions stay callable.
+    Threads: all, at any time. One thread compiles; calls of existing operators
+    do not wait for it.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Versions:
 
     @contextlib.contextmanager
     def at(self, version: int) -> Iterator[Names]:
-        """Hold what names mean at a version: it is made if it is not there."""
+        """Hold the names of a version, which is made if it does not exist."""
         if not self._hold(version):
             with self._making:
                 if not self._hold(version):
@@ -113,7 +113,7 @@ class Versions:
             }
 
     def cleaner(self) -> Callable[[], None]:
-        """Return what undefines all operators once this object is gone."""
+        """Return a function that undefines all operators after this object."""
         operators, runtime = self._operators, weakref.ref(self._runtime)
 
         def clean() -> None:
@@ -126,7 +126,7 @@ class Versions:
 
     @property
     def newest(self) -> int:
-        """The newest version that is here; it may be one that is proposed."""
+        """Return the newest prepared version; it may be only proposed."""
         with self._lock:
             return max(self._names, default=0)
 
@@ -269,7 +269,7 @@ def blame(error: _core.Error, who: str) -> None:
 def outer(text: str) -> str:
     """Return a message with the pool's names in place of a runtime's.
 
-    A caret stays below what it is about.
+    A caret stays below its place in the text.
     """
     lines = text.split("\n")
     told = [_renamed(line) for line in lines]

@@ -1,4 +1,4 @@
-"""A runtime in which names mean what they meant at one version of a pool."""
+"""A runtime with the operators of one version of a pool."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpuos.ray.gate import is_cancelled
 if TYPE_CHECKING:
     from gpuos.ray.versions import Names
 
-_LOOK_S = 0.05  # how often who waits looks whether the call was cancelled
+_LOOK_S = 0.05  # between two checks of a waiter for a cancellation
 
 
 class View:
     """The runtime argument of a function of Pool.map() and submit().
 
-    All that a gpuos.Runtime has; operators of the pool go by their names, or by
-    what its define() returned.
+    It has all methods of a gpuos.Runtime. Operators of the pool are named by
+    their names or by the results of its define().
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class View:
         return self._runtime.submit_many(self._own(op), *columns, **keywords)
 
     def wait(self, ticket: _core.Ticket, timeout: float | None = None) -> None:
-        """Wait for a task, as Runtime.wait(); also until ray.cancel().
+        """Wait for a task as Runtime.wait() does, or until ray.cancel().
 
         Raises
         ------
         Cancelled
-            If the call was cancelled; the task goes on.
+            If the call was cancelled; the task continues.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:

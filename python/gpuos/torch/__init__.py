@@ -88,7 +88,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Find what is one C call of the bridge, which is loaded for it."""
+    """Return a C function of the bridge, which is loaded for it."""
     if name not in _OF_THE_BRIDGE:
         text = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(text)

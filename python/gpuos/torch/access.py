@@ -1,7 +1,7 @@
-"""Ways from Python to a tensor's memory, and to a stream's end.
+"""Guards the ways from Python to a tensor's memory and to a stream's end.
 
-They look at no operator, so nothing else would notice them: what is pending is
-run before. Installed while a scheduler is in use.
+These ways call no operator, so nothing else would notice them. The guards run
+the pending operations first. They are installed while a scheduler is in use.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PASSED_OVER = f"{__file__}: as importlib._bootstrap"
 
 
 class Guards:
-    """Functions that flush before they do what they did."""
+    """Replaces functions by versions that flush first."""
 
     def __init__(self, bridge: Any) -> None:
         self._bridge = bridge
@@ -63,10 +63,10 @@ class Guards:
         # TorchScript's fused kernels read memory without notice to PyTorch.
         for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
             self._put(owner, "__call__", self._paused)
-        # Autograd's own calls cost little, and what they give is needed by the
-        # next product of matrices.
+        # Autograd's own calls cost little, and the next matrix product needs
+        # their results.
         self._put(torch.autograd, "_engine_run_backward", self._paused)
-        # Before 2.13 nothing else notices that it reads what it has copied.
+        # Before 2.13 nothing else notices that it reads its copies.
         self._put(
             torch.distributed, "_verify_params_across_processes", self._paused
         )
@@ -86,7 +86,7 @@ class Guards:
         self._guard(torch.cuda.CUDAGraph, "replay", self._flush)
 
     def guard_compiled_code(self) -> None:
-        """Flush before its guards, which see what is marked as pending.
+        """Flush before the compiler's guards, which see the pending marks.
 
         Does nothing before PyTorch's compiler is imported, nor a second time.
         """
@@ -97,10 +97,10 @@ class Guards:
         self._guards_frames = True
 
     def remove(self) -> None:
-        """Put back what was there."""
+        """Restore the original functions."""
         while self._undo:
             self._undo.pop()()
-        self._guards_frames = True  # who kept torch.compile adds nothing
+        self._guards_frames = True  # a kept torch.compile adds nothing
 
     def _begin_capture(self) -> None:
         self._flush()

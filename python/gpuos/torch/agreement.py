@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Told = tuple[str, str, str | None]  # a rank's key, its text, what failed
-MOST_TEXT = 200  # characters of a text in a message
+MOST_TEXT = 200  # the most characters of a text in a message
 
 
 def prepare_on_all(
@@ -83,7 +83,7 @@ def _ranks_of(group: Any) -> list[int]:
 
 
 def _complaint(told: dict[int, Told]) -> str | None:
-    """Return why these ranks cannot go on, or None."""
+    """Return the reason why these ranks cannot continue, or None."""
     failed = {rank: why for rank, (_, _, why) in told.items() if why}
     if failed:
         return "; ".join(

@@ -25,7 +25,7 @@ END_TIMEOUT_S = 30
 
 
 class Lock:
-    """The right to compile, which one of those has who share a folder."""
+    """The right to compile, held by one of the processes that share a folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class BuildProcess:
         return self._process.poll() is not None
 
     def new_lines(self) -> list[dict[str, Any]]:
-        """Return what it has told since this was asked, see build_worker.py."""
+        """Return the messages since the last call, see build_worker.py."""
         size = os.fstat(self._output.fileno()).st_size
         whole = os.pread(self._output.fileno(), size, 0).decode(
             errors="replace"
@@ -122,7 +122,7 @@ class BuildProcess:
         raise gpuos.CompileError(f"gpuos.torch: compiling the bridge: {what}")
 
     def stop(self) -> None:
-        """End it, unless it has ended, and have it remove what it wrote."""
+        """End the process, if it runs, and make it remove its files."""
         with contextlib.suppress(BrokenPipeError):
             self._input.close()
         try:
@@ -133,7 +133,7 @@ class BuildProcess:
         self._output.close()
 
     def forget(self) -> None:
-        """Let go of it in the child of a fork, whose it is not."""
+        """Release it in the child of a fork, which does not own it."""
         self._input.close()
         self._output.close()
         self._process.returncode = 0

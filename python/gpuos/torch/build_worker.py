@@ -165,7 +165,7 @@ def main() -> int:
     refusal = Path(plan["target"]).with_suffix(REFUSAL)
     refusal.unlink(missing_ok=True)
     folder = refusal.parent
-    for left in folder.glob(f"{SCRATCH}*"):  # by one that was killed
+    for left in folder.glob(f"{SCRATCH}*"):  # of a killed process
         shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder))
     try:

@@ -39,19 +39,19 @@ LOOK_S = 0.05
 
 
 def build(report: Callable[[str], None] | None = None) -> Path:
-    """Compile the bridge unless there is one that fits.
+    """Compile the bridge unless a matching one exists.
 
     It does so with `GPUOS_TORCH=off` too.
 
     Parameters
     ----------
     report : callable, optional
-        Is given a line of text for each step.
+        Called with a line of text for each step.
 
     Returns
     -------
     Path
-        The extension module, of an installed gpuos-runtime-torch or in the cache.
+        The extension module of gpuos-runtime-torch or in the cache.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def compile_into(
 
 
 def is_built() -> bool:
-    """Whether a scheduler could defer at once: a bridge lies somewhere."""
+    """Return whether a bridge exists, so that a scheduler could defer at once."""
     try:
         return not choosing.is_off() and choosing.find() is not None
     except gpuos.Error:
@@ -193,15 +193,15 @@ def _check_refusal(refusal: Path) -> None:
 
 
 def _plan(target: Path, in_background: bool = False) -> dict[str, Any]:
-    """Return what build_worker.py does."""
+    """Return the plan for build_worker.py."""
     compiler = choosing.compiler()
     libraries = Path(torch.__file__).parent / "lib"
     return {
         "target": str(target),
         "units": _units(),
         "compile": [compiler, *_flags(), "-c"],
-        # No call waits for the loader. PyTorch is in the process before, so the
-        # file says nothing of where that lies.
+        # No call waits for the loader. PyTorch is loaded before, so the file
+        # does not contain its path.
         "link": [compiler, "-shared", "-Wl,-z,now"],
         "trailing": [f"-L{libraries}", *LIBRARIES],
         "at_a_time": 1 if in_background else os.cpu_count() or 1,
@@ -212,9 +212,9 @@ def _plan(target: Path, in_background: bool = False) -> dict[str, Any]:
 
 
 def _units() -> dict[str, str]:
-    """Group what is compiled together, as most of the time goes to headers.
+    """Group the files, because headers take most of the compile time.
 
-    Files that know Python's objects need the dearer ones of PyTorch.
+    Files that use Python's objects need the slower headers of PyTorch.
     """
     units = dict.fromkeys(("python.cpp", "others.cpp"), "")
     for source in sorted(choosing.SOURCES.glob("*.cpp")):
@@ -242,7 +242,7 @@ def _includes_header(path: Path, folder: str) -> bool:
 
 
 def check_with(program: str, *options: str) -> int:
-    """Have clang-tidy look at what is compiled, as it is compiled.
+    """Run clang-tidy on the files, with the options of the compilation.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Operators that PyTorch makes of others, and that look at no elements.
+"""Composite operators of PyTorch that do not look at elements.
 
-They pass while their operands are pending, and what they are made of is deferred.
-Others that PyTorch makes may look at elements, as tensor_split does, so what is
-pending runs before. These were seen: tests/python/test_torch_composites.py calls
-each with all of its operands pending, and compares.
+They pass while their operands are pending, and their parts are deferred. Other
+composites may look at elements, as tensor_split does, so pending operations run
+first. tests/python/test_torch_composites.py checks this list: it calls each
+operator with all operands pending, and compares.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ IMPLICIT = "CompositeImplicitAutograd"
 
 
 class NotLoaded(gpuos.BackendUnavailable):
-    """It needs what this machine has not."""
+    """The bridge needs something that this machine does not have."""
 
 
 class Damaged(NotLoaded):
@@ -173,8 +173,8 @@ def _guard_sharing(module: ModuleType) -> None:
 
 
 def _hide_keys() -> None:
-    # Operators of higher order are Python's, which finds a function for each
-    # key but knows ours not. They are made of operators, which do.
+    # Python dispatches higher-order operators. It has no function for our
+    # keys, but the operators inside of them do.
     operators = torch._ops
     original = getattr(operators, "key_extractor", None)
     if original is None:
@@ -220,7 +220,7 @@ def _with_kernel(*keys: str) -> set[str]:
 
 def composite() -> list[str]:
     """Return the names of what PyTorch makes of other operators."""
-    # A device's own kernel reads memory itself.
+    # The own kernel of a device reads memory itself.
     return sorted(_with_kernel(IMPLICIT) - _with_kernel("CPU", "CUDA"))
 
 

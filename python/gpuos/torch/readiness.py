@@ -146,7 +146,7 @@ class _Process:
         self.untold.append((f"{text}; {so}", RuntimeWarning))
 
     def watch(self, is_wanted: Callable[[], bool]) -> None:
-        """Look for the bridge in a thread of its own while it is wanted."""
+        """Look for the bridge in a separate thread while it is wanted."""
         with self.lock:
             is_open = self.module is None and self.failure is None
             if is_open and self.watcher is None:
@@ -164,7 +164,7 @@ class _Process:
                     return
 
     def stop(self) -> None:
-        """End the compilation, if it is to end with this process."""
+        """End the compilation, if it should end with this process."""
         if self.build is None:
             return
         if self.build.has_ended() or not self.build.outlives:
@@ -172,7 +172,7 @@ class _Process:
             self.build = None
 
     def forget(self) -> None:
-        """Let go of what runs: it outlives this process, or is a parent's."""
+        """Release a compilation that outlives this process or is a parent's."""
         self.lock = threading.RLock()
         self.is_stepping = False
         self.watcher = None
@@ -212,8 +212,8 @@ def _beginning(in_haste: bool) -> str:
 
 def tell(stacklevel: int) -> None:
     """Warn of what has happened since the last time."""
-    # Not under the lock: a program may have made errors of warnings, or show
-    # them by functions of its own.
+    # This runs without the lock: a program may turn warnings into errors, or
+    # show them by its own functions.
     while True:
         try:
             text, kind = _process.untold.pop(0)
@@ -226,7 +226,7 @@ def tell(stacklevel: int) -> None:
 
 
 def watch(is_wanted: Callable[[], bool]) -> None:
-    """Have a thread load the bridge when it is there, while it is wanted."""
+    """Load the bridge in a thread as soon as it exists, while it is wanted."""
     if not choosing.is_off():
         _process.watch(is_wanted)
 
@@ -237,7 +237,7 @@ def bridge_if_loaded() -> ModuleType | None:
 
 
 def bridge_of_scheduler(must_wait: bool) -> ModuleType | None:
-    """Return the extension module if it is there; load it if needed.
+    """Return the extension module if it exists; load it if needed.
 
     Otherwise a scheduler is eager. The first call begins to compile it, and
     warns.
@@ -245,8 +245,8 @@ def bridge_of_scheduler(must_wait: bool) -> ModuleType | None:
     Parameters
     ----------
     must_wait : bool
-        Whether other uses of it at other times or places must behave the same.
-        Then it is there, or this raises, unless the PyTorch was never tested.
+        Whether other uses at other times or places must behave the same. Then
+        this waits for it or raises, unless the PyTorch was never tested.
     """
     if _process.module is not None:
         return _process.module
@@ -319,9 +319,7 @@ def wait_ready(timeout: float | None = None) -> None:
     with _process.lock:
         if not isinstance(_process.failure, choosing.UntriedPyTorch):
             _process.failure = None
-        _process.has_told = (
-            True  # who waits need not be told that it takes long
-        )
+        _process.has_told = True  # a waiting caller needs no message
     _wait(timeout)
 
 
@@ -342,7 +340,7 @@ def _wait(timeout: float | None) -> ModuleType:
             if module is not None:
                 return module
             if failure is not None:
-                _process.untold.clear()  # it is told by that
+                _process.untold.clear()  # the error reports it
                 raise failure
             if time.monotonic() >= end:
                 text = f"wait_ready: expected the bridge within {timeout} s"

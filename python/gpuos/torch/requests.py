@@ -225,12 +225,12 @@ def register_elementwise(
 def submit_elementwise(
     key: str, *operands: torch.Tensor | float, out: torch.Tensor
 ) -> None:
-    """Put off an expression of `register_elementwise()`; as `submit_add()`.
+    """Defer an expression of `register_elementwise()`, as `submit_add()` does.
 
     Raises
     ------
     gpuos.InvalidArgument
-        There is no such expression, or it takes another number of operands.
+        The expression does not exist, or takes another number of operands.
     """
     if key not in _registered:
         known = ", ".join(map(repr, _registered)) or "none"
@@ -268,7 +268,7 @@ def pending() -> int:
 
 
 def stats() -> dict[str, int]:
-    """Return counters since the bridge was loaded; before that all but one are 0.
+    """Return counters since the bridge was loaded; before, all but one are 0.
 
     ``intercepted`` operations were deferred, ``left`` ones passed through
     because of their size or their cost, ``fallbacks`` are unsupported operators

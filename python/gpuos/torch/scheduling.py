@@ -32,14 +32,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_CAPACITY = 1 << 20
-# Autocast is switched by keys of its own, and leaves ours as it is.
+# Autocast is switched by its own keys, and does not change ours.
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 _AUTOCAST = _AUTOCAST.add(torch._C.DispatchKey.AutocastCUDA)
 
 _lock = threading.RLock()  # the handler of a signal may use schedulers too
 _guards: access.Guards | None = None  # under _lock
 _eager = 0  # schedulers that were entered without a bridge. Under _lock
-_timer_ms = 0.0  # the shortest interval of those in use; 0: none. Under _lock
+_timer_ms = 0.0  # the shortest interval in use; 0: none. Under _lock
 
 
 class _Block:
@@ -58,7 +58,7 @@ class _EagerBlock:
 
 
 _blocks: weakref.WeakSet[_Block] = weakref.WeakSet()  # of all, under _lock
-# Blocks of all threads that begin to defer when the bridge is there. Under
+# The blocks of all threads that begin to defer when the bridge exists. Under
 # _lock.
 _waiting: weakref.WeakSet[_EagerBlock] = weakref.WeakSet()
 
@@ -75,10 +75,11 @@ _thread = _Thread()
 
 @dataclass(frozen=True)
 class Scheduler:
-    """The result of `scheduler()`. Enter it in the thread whose work it takes.
+    """The result of `scheduler()`. Enter it in the thread whose work it defers.
 
-    It may be entered again, also by several threads; each takes what its own
-    thread does. Inside of another one its options hold until it is left.
+    It may be entered again, also by several threads; each block defers the work
+    of its own thread. Inside of another scheduler its options apply until its
+    block ends.
     """
 
     capacity: int
@@ -99,8 +100,8 @@ class Scheduler:
         ) -> None: ...
 
     else:
-        # They call what follows. Ctrl-C raises in Python's code alone: never
-        # amid the function of C that enters or leaves.
+        # They call the methods below. Ctrl-C raises only in Python code, never
+        # inside of the C function that enters or leaves.
         __enter__ = _core._enter
         __exit__ = _core._leave
 
@@ -141,7 +142,7 @@ class Scheduler:
         )
 
     def _leaving(self) -> Callable[[], object]:
-        """Return the function of C that leaves, and returns what it left."""
+        """Return the C function that leaves a block and returns its state."""
         module = bridge_if_loaded()
         if module is not None and _thread.blocks:
             return functools.partial(module.leave, _thread.blocks)
@@ -150,7 +151,7 @@ class Scheduler:
     def _left(
         self, block: _Block | _EagerBlock | None, error: BaseException | None
     ) -> None:
-        """Tidy up; what an interrupt leaves undone the next one does."""
+        """Tidy up; the next call completes an interrupted one."""
         if isinstance(block, _EagerBlock):
             with _lock:
                 _waiting.discard(block)
@@ -327,7 +328,7 @@ def _is_fixed(deterministic: bool | None) -> bool:
 
 
 def check_limits(capacity: int, threads_per_block: int) -> None:
-    """Refuse what no runtime takes."""
+    """Refuse limits that no runtime accepts."""
     if not 1 <= capacity <= MAX_CAPACITY:
         text = f"expected a capacity of 1 to {MAX_CAPACITY}, got {capacity}"
         raise gpuos.InvalidArgument(text)
@@ -340,7 +341,7 @@ def check_limits(capacity: int, threads_per_block: int) -> None:
 
 
 def set_threads(threads_per_block: int) -> None:
-    """Remember what runtimes are made with."""
+    """Store the number of threads for new runtimes."""
     defaults.threads_per_worker = threads_per_block
 
 
@@ -350,7 +351,7 @@ def count_of_eager() -> int:
 
 
 def take_over() -> None:
-    """Have eager blocks defer, if the bridge is there.
+    """Make eager blocks defer, if the bridge exists.
 
     The front calls `join()` in each thread, ahead of one of its operators.
     """
@@ -385,7 +386,7 @@ def join() -> None:
 
 
 def _modes() -> tuple[int, ...]:
-    """Return the modes that put back, at their end, what keys they found."""
+    """Return the modes that restore the dispatch keys at their end."""
     keys = torch._C
     return tuple(
         (found() - _AUTOCAST).raw_repr()

@@ -53,7 +53,7 @@ class CudaResidency : public CudaTest {
       return becomes_true([&] { return rounds_ >= rounds; });
     }
 
-    /// Whether every task ran once.
+    /// Returns whether every task ran once.
     testing::AssertionResult is_right() {
       thread_ = {};
       const std::int32_t rounds = rounds_;

@@ -149,7 +149,7 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   ASSERT_TRUE(becomes_true([&] { return counts().holds_task; }));
   constexpr int kOfABlock = 42;  // pairs of three records; two are left
   const std::uint64_t before = runtime().stats().bursts;
-  // Two blocks behind the one that is held, and then as many as there can be.
+  // Two blocks follow the one that is held, and then as many as fit.
   EXPECT_EQ(links(2 * kOfABlock), before);
   EXPECT_EQ(links(kOfABlock), before + 1);
   constexpr int kMore = kMostChainBlocks - 2;

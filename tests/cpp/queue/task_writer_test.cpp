@@ -38,7 +38,7 @@ class TaskWriterTest : public testing::Test {
     const std::uint64_t begin = *ring.open_batch(tiles);
     return {.first = begin, .batch_begin = begin, .batch_size = tiles};
   }
-  /// Whether the task at `position` has the arguments of `call`.
+  /// Returns whether the task at `position` has the arguments of `call`.
   static bool has_args(const Ring& ring, std::uint64_t position,
                        const Call& call) {
     const abi::Payload payload = read_payload(ring.descriptor(position));

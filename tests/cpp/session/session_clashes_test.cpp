@@ -184,7 +184,7 @@ TEST_F(WorkspaceTest, ANamespaceHasAnotherName) {
   run("__global__ void k(int* x) {"
       "  x[0] = b::f(1) + other::b::c::n + other::again::f(2) + d::n + n; }");
   EXPECT_EQ(link("k")->closure.functions.size(), 2u);
-  // The newest version is behind the alias in the order of versions.
+  // The newest version comes after the alias in the order of versions.
   run("namespace a::c { __device__ long f(int x) { return 2 * x; } }");
   EXPECT_EQ(failure_of_link("k"), "");
   EXPECT_EQ(failure_of_cell("__device__ int unrelated() { return 1; }"), "");

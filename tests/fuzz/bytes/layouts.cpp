@@ -118,7 +118,7 @@ bool broadcast(TensorView& view, const TensorView& to) {
   return true;
 }
 
-/// Whether the common shape of both is that of `out`.
+/// Returns whether the common shape of both is that of `out`.
 bool is_common(const TensorView& x, const TensorView& y,
                const TensorView& out) {
   if (out.dims != std::max(x.dims, y.dims)) return false;
@@ -142,7 +142,7 @@ const Program& sum_of(int x, int y) {
                                     arguments, {DType::Int64, std::max(x, y)});
 }
 
-/// Whether the bytes between the ends of both meet.
+/// Returns whether the bytes between the ends of both meet.
 bool do_meet(const TensorView& a, const TensorView& b) {
   const ByteRange one = a.byte_range();
   const ByteRange other = b.byte_range();

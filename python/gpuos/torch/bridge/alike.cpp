@@ -235,8 +235,8 @@ std::optional<at::ScalarType> type_of_pair(const Operand& a, const Operand& b) {
   return type;
 }
 
-/// Whether `b` may be read while `a` is written, both contiguous and of one
-/// size.
+/// Returns whether `b` may be read while `a` is written, both contiguous and of
+/// one size.
 [[gnu::noinline]] bool is_same_or_beside(const Tensor& a, const Tensor& b,
                                          const Kind& of) {
   const auto p = reinterpret_cast<std::uintptr_t>(start_of(a, of));

@@ -17,11 +17,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kWindow = 256;  // operators left to PyTorch
 constexpr std::chrono::milliseconds kShortest{200};
 constexpr std::chrono::milliseconds kLongest{2000};
-constexpr int kLonger = 3;  // than the one before
+constexpr int kLonger = 3;  // factor to the pause before
 
-// Flushes that were late by so much in one window end it: the system has no
-// processor for those that should run them. The first flushes of a thread find
-// nothing ready.
+// A window ends when its flushes were late by this time in total: the workers
+// then have no processor to run on. The first flushes of a thread are not
+// counted, because nothing is ready for them.
 constexpr std::int64_t kMostLateNs = 20'000'000;
 constexpr std::uint32_t kFirstFlushes = 4;
 
@@ -61,8 +61,8 @@ void begin_window(BackoffState& state) {
   state.saved_at_begin = pending.counters().saved;
 }
 
-/// The thread's own time: on a busy machine calls that follow each other may
-/// lie far apart.
+/// Returns the thread's CPU time. On a busy machine the wall time between two
+/// calls may be long.
 std::int64_t thread_ns() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -110,8 +110,8 @@ bool is_over(BackoffState& state) {
 constinit thread_local std::uint32_t calls_to_look = kCallsALook;
 
 bool begin_watching() {
-  // Windows and pauses go on from scheduler to scheduler: a program may enter
-  // one for each of its steps.
+  // Windows and pauses continue from scheduler to scheduler, because a program
+  // may enter one for each step.
   BackoffState& state = state_here();
   if (state.is_backing_off && state.fixed == 0 && Clock::now() < state.until)
     return false;

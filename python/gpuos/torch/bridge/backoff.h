@@ -12,15 +12,15 @@ namespace gpuos::bridge {
 bool begin_watching();
 /// Forget what the thread did until now.
 void watch_anew();
-/// Until as many calls of end_fixed(): the thread never backs off, so that what
-/// is deferred depends on nothing but its operators.
+/// Keeps the thread from backing off until an equal number of end_fixed()
+/// calls, so that only its operators decide what is deferred.
 void begin_fixed();
 void end_fixed();
 bool is_fixed() noexcept;
 
-/// An operator went to PyTorch. Now and then this looks at what deferring has
-/// saved meanwhile, and if that was not worth the flushes, takes the mode out
-/// of the thread: then its operators do not come here at all.
+/// Counts an operator that went to PyTorch. At times it compares the savings of
+/// deferring with the cost of the flushes. If they are too small, it removes
+/// the mode from the thread, whose operators then do not come here.
 void note_left();
 /// Notes by how much a flush in this thread, its lifetime, takes longer than
 /// its work should. Units: nanoseconds.

@@ -8,8 +8,8 @@
 
 namespace gpuos::bridge {
 
-/// Kernels that come before the place of pending tensors: those of tensors that
-/// are made of others. They look at these by pointers.
+/// The keys of kernels that run before the key of pending tensors. Their
+/// tensors consist of other tensors, which they read by pointers.
 inline constexpr DispatchKeySet kMadeOfOthers =
     DispatchKeySet(DispatchKey::MkldnnCPU) |
     DispatchKeySet(DispatchKey::Sparse) |

@@ -60,7 +60,7 @@ extern constinit thread_local FreeBlocks tensor_blocks GPUOS_NEAR_TLS;
 
 struct ResultStorage final : c10::StorageImpl {
   using c10::StorageImpl::StorageImpl;
-  /// With a slot. Throws: as Slabs::allocate().
+  /// Takes a slot. Throws: as Slabs::allocate().
   ResultStorage(std::size_t bytes, Slabs& slabs, c10::Allocator* allocator)
       : StorageImpl(use_byte_size_t(), static_cast<std::int64_t>(bytes),
                     slabs.allocate(bytes), allocator, /*resizable=*/true) {}
@@ -77,7 +77,7 @@ struct ResultStorage final : c10::StorageImpl {
 /// The block stores, after the tensor, the version counter of its previous
 /// tensor for the next one. PyTorch allocates one for each tensor.
 struct ResultTensor final : c10::TensorImpl {
-  /// `keys`: those that PyTorch gives such a tensor.
+  /// `keys`: the keys that PyTorch gives such a tensor.
   ResultTensor(c10::Storage&& storage, DispatchKeySet keys,
                caffe2::TypeMeta type)
       // Without keys of autograd no counter is allocated.
@@ -143,7 +143,7 @@ struct ResultTensor final : c10::TensorImpl {
   }
 };
 
-/// Frees what this thread keeps.
+/// Frees the blocks that this thread keeps.
 void free_blocks() noexcept;
 
 }  // namespace gpuos::bridge

@@ -3,7 +3,7 @@
 
 namespace gpuos::bridge {
 
-/// By way of void*, or compilers warn of what Python asks for.
+/// Casts through void*, because compilers warn of the casts that Python needs.
 template <typename To, typename Function>
 To function_cast(Function* function) noexcept {
   // NOLINTNEXTLINE(bugprone-casting-through-void)

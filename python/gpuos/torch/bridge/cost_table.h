@@ -69,7 +69,7 @@ inline constexpr Loss kAcrossLosses[] = {
     {Recipe::LogSoftmax, 700, 28'000, 1'700},
 };
 
-/// The time of a row beyond that of its elements. Units: nanoseconds.
+/// The time of a row in addition to its elements. Units: nanoseconds.
 struct RowLoss {
   Recipe recipe;
   std::int32_t each;
@@ -89,8 +89,8 @@ inline constexpr RowLoss kRowLosses[] = {
     {Recipe::All, 35},        {Recipe::Logsumexp, 130},
     {Recipe::Norm, 38}};
 
-/// A walk over elements takes so much longer for each run, in which every
-/// operand goes on by one step. Measured by x[:, None] - y, 2,025 runs of 2
+/// The additional time of each run in a walk over elements. Within a run each
+/// operand has a constant stride. Measured with x[:, None] - y, 2,025 runs of 2
 /// elements. Units: nanoseconds.
 inline constexpr std::int64_t kRunLoss = 13;
 

@@ -36,7 +36,7 @@ std::int64_t row_loss(Recipe recipe) {
 constinit thread_local bool is_left_to_pytorch = false;
 
 std::int64_t loss_of(const Priced& call) {
-  // On a GPU the launch is what an operation of this size costs.
+  // On a GPU an operation of this size costs only its launch.
   if (!call.is_cpu) return 0;
   const auto table = table_of(call.recipe, call.is_across);
   const std::int64_t rows =
@@ -47,7 +47,7 @@ std::int64_t loss_of(const Priced& call) {
 
 bool is_too_dear(const Priced& call) {
   if (!call.is_cpu || !weighs_costs()) return false;
-  // PyTorch would have what it reads run before; that depends on the moment.
+  // PyTorch would flush its operands first, which depends on the moment.
   const bool needs_flush = call.reads_pending && !is_fixed();
   return loss_of(call) >
          kCpuPrices.saved[0] + (needs_flush ? kCpuPrices.flush : 0);

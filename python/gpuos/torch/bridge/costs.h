@@ -12,8 +12,8 @@
 
 namespace gpuos::bridge {
 
-/// By which way an operation came to us: each leaves another part of what
-/// PyTorch does undone.
+/// The way by which an operation came to us. Each skips another part of
+/// PyTorch's work.
 enum class Door : std::uint8_t {
   Front,   // a method or function of Python
   Kernel,  // a kernel of the dispatcher
@@ -82,7 +82,7 @@ struct Priced {
 /// Returns the extra time compared with PyTorch, without the call. Units:
 /// nanoseconds.
 std::int64_t loss_of(const Priced& call);
-/// Whether that is more than deferring it saves.
+/// Returns whether that is more than deferring it saves.
 bool is_too_dear(const Priced& call);
 /// Returns the most elements for which an elementwise operation is cheap on any
 /// device.
@@ -90,8 +90,8 @@ constexpr std::int64_t cheap_elems(Recipe recipe) {
   return kCheapElems[static_cast<std::size_t>(recipe)];
 }
 
-/// Whether operations are left to PyTorch for what they cost; else for their
-/// size alone, as tests want it.
+/// Sets whether the cost decides which operations are left to PyTorch. If not,
+/// only their size decides, as tests need it.
 void weigh_costs(bool weighs);
 bool weighs_costs() noexcept;
 

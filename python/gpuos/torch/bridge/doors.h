@@ -3,9 +3,9 @@
 
 namespace gpuos::bridge {
 
-/// Has them run what is pending before: requests may hold a tensor's object in
-/// place of its memory (objects.h). For good, for they cost nothing as long as
-/// nothing is pending. Under the GIL. Throws: python_error.
+/// Makes these methods flush first, because requests may hold a tensor's object
+/// instead of its memory (objects.h). This is permanent: it costs nothing while
+/// nothing is pending. The caller holds the GIL. Throws: python_error.
 void guard_doors();
 
 }  // namespace gpuos::bridge

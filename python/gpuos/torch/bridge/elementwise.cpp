@@ -47,7 +47,8 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
   return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
 }
 
-/// Operands that PyTorch refuses, or takes in a way of its own.
+/// Returns whether PyTorch refuses these operands or has special rules for
+/// them.
 bool is_another_matter(const Elementwise& what,
                        std::span<const Operand> operands) {
   const bool subtracts =
@@ -87,8 +88,9 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
          (is_usual_tensor(out) && is_aligned(out) && out.device() == device);
 }
 
-/// Whether NumPy, say, may write what is read, or read what is written, while
-/// Python goes on: it is done at once. By name a program says when.
+/// Returns whether others, such as NumPy, may access the operands or the output
+/// while Python continues. Such an operation runs at once. For requests by name
+/// the program decides when.
 bool are_shared(std::span<const Operand> operands, const Tensor& out) {
   for (const Operand& operand : operands)
     if (!operand.is_number() && is_shared(*operand.tensor)) return true;
@@ -111,10 +113,10 @@ bool is_unusual(const c10::Scalar& number, const Elementwise& what,
   return is_parameter && !std::isfinite(number.toDouble());
 }
 
-/// Whether PyTorch makes elements of the half type `common` of a tensor of
-/// another dtype, on the CPU, and so rounds it before it computes. Factors and
-/// divisors of one element are numbers to it; what is chosen from operands is
-/// rounded once.
+/// Returns whether PyTorch, on the CPU, casts a tensor of another dtype to the
+/// half type `common` and so rounds it before it computes. It treats factors
+/// and divisors of one element as numbers. Operators that select an operand
+/// round once.
 bool is_rounded_first(const Elementwise& what,
                       std::span<const Operand> operands,
                       at::ScalarType common) {
@@ -135,7 +137,8 @@ bool is_rounded_first(const Elementwise& what,
   return false;
 }
 
-/// Whether all operands have one dense layout, which the result will have too.
+/// Returns whether all operands have one dense layout, which the result will
+/// have too.
 bool are_of_one_layout(std::span<const Operand> operands,
                        at::IntArrayRef shape) {
   const Tensor* first = nullptr;
@@ -149,8 +152,8 @@ bool are_of_one_layout(std::span<const Operand> operands,
   return first == nullptr || first->is_non_overlapping_and_dense();
 }
 
-/// Returns how many runs a walk over `shape` has, or 0 for one. Within a run
-/// every operand goes on by the same step. The result's layout is not known
+/// Returns the number of runs in a walk over `shape`, or 0 for one run. Within
+/// a run each operand has a constant stride. The result's layout is not known
 /// yet.
 std::int64_t runs_of(std::span<const Operand> operands, at::IntArrayRef shape) {
   if (are_of_one_layout(operands, shape)) return 0;
@@ -226,10 +229,10 @@ bool is_flat(std::span<const Operand> operands, const Tensor& out) {
   return true;
 }
 
-/// Whether PyTorch casts one of them before it computes, as it does on the CPU
-/// and for where() everywhere, and finds other strides for the result by the
-/// copy: gaps are gone in it, and where the size is 1, or elements were the
-/// same one, steps are new.
+/// Returns whether PyTorch casts one of them before it computes, as it does on
+/// the CPU and for where() everywhere, and finds other strides for the result
+/// by the copy: gaps are gone in it, and where the size is 1, or elements were
+/// the same one, steps are new.
 bool is_cast_otherwise(const Elementwise& what,
                        std::span<const Operand> operands,
                        at::ScalarType common) {
@@ -247,7 +250,7 @@ bool is_cast_otherwise(const Elementwise& what,
   return false;
 }
 
-/// Whether PyTorch makes a tensor of the number that is operand `i`.
+/// Returns whether PyTorch makes a tensor of the number that is operand `i`.
 bool is_made_a_tensor(Recipe recipe, std::size_t i) {
   switch (recipe) {
     case Recipe::AddScaled:
@@ -315,9 +318,9 @@ void put_views(Deferred& deferred, std::span<const Operand> operands,
   }
 }
 
-/// Whether `out` takes a result of that dtype. In place PyTorch casts it, and
-/// so do requests by name; into others each operator of PyTorch has rules of
-/// its own.
+/// Returns whether `out` accepts a result of that dtype. PyTorch casts in-place
+/// results, and requests by name do the same. For other outputs each operator
+/// of PyTorch has its own rules.
 bool may_hold(const Tensor& out, at::ScalarType result,
               std::span<const Operand> operands, bool is_by_name) {
   const Tensor* first = operands[0].tensor;
@@ -343,7 +346,8 @@ std::optional<Planned> plan(const Elementwise& what,
                             const Tensor& out,
                             std::optional<at::ScalarType> type,
                             std::int64_t most) {
-  // First, and for most of what is left: the rest takes as long as a launch.
+  // This check comes first because it finds most operations that are left to
+  // PyTorch. The remaining checks take as long as a launch.
   if (is_too_large(operands, most)) {
     is_left_to_pytorch = true;
     return std::nullopt;

@@ -1,4 +1,4 @@
-// From an elementwise operation of PyTorch to a request.
+// Turns an elementwise operation of PyTorch into a request.
 #pragma once
 
 #include <optional>
@@ -29,9 +29,10 @@ struct Planned {
   std::int64_t loss = 0;  // ns that it takes longer than PyTorch's kernel
 };
 
-/// `out`: where to write, as in-place and `out=` forms do; undefined for a new
-/// tensor. `type`: the result's dtype, for Rule::Copy. Nothing is changed.
-/// Empty: PyTorch does it, or raises what it raises.
+/// Plans a request without changing anything. `out` is the output of in-place
+/// and `out=` forms, and undefined for a new tensor. `type` is the result's
+/// dtype for Rule::Copy. An empty result leaves the operation, or its error, to
+/// PyTorch.
 std::optional<Planned> plan(const Elementwise& what,
                             std::span<const Operand> operands,
                             const Tensor& out = {},

@@ -1,13 +1,13 @@
-// From C++ exceptions to Python's.
+// Turns C++ exceptions into Python exceptions.
 #pragma once
 
 #include <Python.h>
 
 namespace gpuos::bridge {
 
-/// In a catch clause: raises what was caught, as PyTorch does, and returns
-/// null. PyTorch's own macros keep a buffer of warnings around all that may
-/// throw, which costs each call more than the try.
+/// Raises the caught exception in Python, as PyTorch does, and returns null. To
+/// be called in a catch clause. PyTorch's own macros keep a buffer of warnings
+/// around the call, which costs more than the try.
 PyObject* raise_caught() noexcept;
 
 }  // namespace gpuos::bridge

@@ -31,9 +31,8 @@ enum Method : std::size_t {
   kMethods
 };
 
-/// A method of PyTorch, and what Python calls for it. Unary ones take no
-/// arguments, and Python calls their definition's function; the others have an
-/// entry.
+/// A method of PyTorch and its replacement. Unary methods take no arguments,
+/// and Python calls the function in their definition. The others have an entry.
 struct Replaced {
   PyObject* object = nullptr;  // while ours is called
   vectorcallfunc entry = nullptr;
@@ -255,8 +254,8 @@ constexpr std::array<Ours, kMethods> kOurs = {{
 
 bool is_installed = false;
 
-/// PyTorch's own method, borrowed, whatever a program has put over it. Null:
-/// this version has none, or the program has another in its place.
+/// Returns PyTorch's own method, borrowed. Null means that this version does
+/// not have it, or that the program has replaced it.
 PyObject* find_method(const char* name, PyObject* globals) {
   // `object` has none of them, and from Python 3.12 on no dict to look into.
   auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);

@@ -11,7 +11,7 @@ namespace gpuos::bridge {
 /// unusual call. A program's own replacement of a method is still called first.
 /// Throws: python_error.
 void install_front(PyObject* parameter_type);
-/// Has it call PyTorch again, also by what was kept meanwhile.
+/// Makes the methods call PyTorch again, also those that a program has kept.
 void remove_front();
 
 }  // namespace gpuos::bridge

@@ -22,13 +22,14 @@ constexpr double kExact = 9007199254740992.0;  // 2^53
 /// Python's method cache, and memory is freed.
 constexpr int kPatience = 10'000;
 
-/// Calls of a thread between two questions whether its schedulers may begin to
-/// defer: they may not inside of modes that take back what they find.
+/// The number of a thread's calls between two checks whether its schedulers may
+/// begin to defer. They may not inside of modes that restore the keys they
+/// found.
 constexpr int kCallsAQuestion = 16;
 
 using Clock = std::chrono::steady_clock;
 
-// All under the GIL.
+// These are accessed under the GIL.
 PyObject* retire = nullptr;
 PyObject* join = nullptr;
 int waiting_schedulers = 0;
@@ -61,7 +62,7 @@ bool read_operand(PyObject* object, Operand& operand) {
   return overflow == 0;
 }
 
-/// One dimension or some.
+/// Reads one dimension or several. Returns false for anything else.
 bool read_dims(PyObject* object, Dims& dims) {
   const auto read = [&](PyObject* one) {
     if (!PyLong_CheckExact(one)) return false;
@@ -182,7 +183,7 @@ Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
     else
       return {};
   }
-  // Without dims there are forms of their own, and other names.
+  // Calls without dims have separate overloads with other names.
   if (dim == nullptr && keepdim != nullptr) return {};
   const bool is_softmax =
       recipe == Recipe::Softmax || recipe == Recipe::LogSoftmax;

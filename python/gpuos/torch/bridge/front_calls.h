@@ -24,20 +24,21 @@ inline bool is_ordinary(PyObject* object) {
          type == parameter_type;
 }
 
-/// For a thread that is not usual: whether it is one that backed off.
+/// Returns whether an unusual thread is one that backed off.
 inline bool may_wake() {
   return scheduler_depth > 0 && --calls_to_look == 0 && try_to_wake() &&
          is_usual_thread();
 }
-/// Whether this thread defers at all now.
+/// Returns whether this thread defers at all now.
 [[gnu::always_inline]] inline bool may_take() {
   return (C10_LIKELY(is_usual_thread()) || may_wake()) && !has_function_mode();
 }
 /// A Python number that is one of floating tensors without loss.
 bool read_number(PyObject* object, double& number);
 
-// Each returns an undefined tensor for what PyTorch must do, and raise if need
-// be. `tensor` is ordinary; the other arguments are anything.
+// Each function returns an undefined tensor for a call that PyTorch must do,
+// and whose errors it raises. `tensor` is ordinary; the other arguments are
+// arbitrary.
 
 Tensor take_unary(const Elementwise& what, PyObject* tensor);
 Tensor take_binary(const Elementwise& what, PyObject* tensor, PyObject* other,
@@ -49,12 +50,12 @@ Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
 Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
                  Py_ssize_t count, PyObject* names);
 
-/// To be called before what PyTorch had: schedulers of this thread may begin to
-/// defer, or the front may retire. False: a Python error.
+/// Lets this thread's schedulers begin to defer, or the front retire. To be
+/// called before PyTorch's own function. Returns false for a Python error.
 bool look_around();
 /// A scheduler has ended.
 void note_use();
-/// How long after that the front stays at least.
+/// Sets the time for which the front stays at least.
 void retire_after(std::chrono::nanoseconds time);
 /// Calls `callable`, which may remove the front, when no scheduler was in use
 /// for long.

@@ -16,8 +16,8 @@
 namespace gpuos::bridge {
 namespace {
 
-// For what is not ours to take, the tuple and the dict are made here that
-// PyTorch's functions take.
+// For calls that are left to PyTorch, this file makes the tuple and the dict
+// that PyTorch's functions expect.
 
 PyObject* call_original(PyObject* function, PyObject* const* arguments,
                         Py_ssize_t count, PyObject* names) {

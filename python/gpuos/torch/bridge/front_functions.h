@@ -4,8 +4,8 @@
 
 namespace gpuos::bridge {
 
-/// Has Python call ours where it calls PyTorch's functions. They stay the same
-/// objects: who has imported one or compares them sees no difference.
+/// Makes PyTorch's function objects call ours. The objects stay the same, so
+/// programs that have imported or compare them see no difference.
 /// Throws: python_error.
 void install_functions();
 void remove_functions();

@@ -13,7 +13,7 @@
 
 namespace gpuos::bridge {
 
-/// Runs what waits; PyTorch calls it before it hands out a pointer.
+/// Runs the pending requests; PyTorch calls it before it returns a pointer.
 void on_access(c10::StorageImpl* storage);
 
 /// Returns whether only `uses` references, which the caller knows, lead to
@@ -33,7 +33,7 @@ inline void watch(c10::StorageImpl* storage) {
 inline void unwatch(c10::StorageImpl* storage) {
   if (hook_of(storage) == &on_access) storage->clear_materializer();
 }
-/// Whether what waits may read or write it.
+/// Returns whether pending requests may read or write the storage.
 inline bool may_be_used(c10::StorageImpl* storage) {
   return storage->has_materializer();
 }

@@ -78,7 +78,8 @@ bool is_made_of_number(const Tensor& tensor) {
   return C10_UNLIKELY(tensor.unsafeGetTensorImpl()->is_wrapped_number());
 }
 
-/// A tensor that PyTorch made of a number is that number.
+/// Returns the operand of a tensor. A tensor that PyTorch made of a number is
+/// that number.
 Operand operand_of(const Tensor& tensor) {
   if (const auto number = wrapped_number(tensor)) return {.number = *number};
   return {.tensor = &tensor};
@@ -141,7 +142,7 @@ bool take_into(const Elementwise& what, const Tensor& out,
   return true;
 }
 
-/// Whether tensor + alpha * other is one of floating tensors.
+/// Returns whether tensor + alpha * other is one of floating tensors.
 bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
   return at::isFloatingType(tensor.scalar_type()) && !alpha.isComplex() &&
          !alpha.isBoolean();

@@ -17,14 +17,14 @@ using at::Tensor;
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-/// Included in a thread that is inside a scheduler: its operators come to us
-/// before autograd. PyTorch has no kernels of its own there.
+/// The key that a thread includes inside a scheduler: its operators come to us
+/// before autograd. PyTorch has no own kernels at this key.
 inline constexpr DispatchKey kModeKey = DispatchKey::TESTING_ONLY_GenericMode;
 /// A bit of tensors whose value is still pending, right above the kernels: any
 /// way to the data passes it, in any thread and mode, and views inherit it.
 inline constexpr DispatchKey kPendingKey = DispatchKey::CustomRNGKeyId;
-/// A second bit of those tensors, above autograd, where operators that are made
-/// of others begin: those that may look at elements themselves stop there.
+/// A second key of those tensors, above autograd, where composite operators
+/// begin. Composites that may look at elements themselves stop there.
 inline constexpr DispatchKey kCompositeKey =
     DispatchKey::TESTING_ONLY_GenericWrapper;
 
@@ -97,7 +97,8 @@ inline void unmark(c10::TensorImpl* impl) {
   keys = keys - kPendingKeys;
 }
 
-/// While kernels of PyTorch run on our behalf: what they call is not ours.
+/// Excludes the mode while kernels of PyTorch run for us, so that we do not
+/// take their calls.
 struct WithoutMode {
   c10::impl::ExcludeDispatchKeyGuard guard{kModeKey};
 };

@@ -11,14 +11,14 @@
 
 namespace gpuos::bridge {
 
-/// Whether the operation that was asked for last was refused for good; asked
-/// once.
+/// Returns whether the last requested operation was refused permanently, and
+/// clears the flag.
 inline bool take_refusal() noexcept {
   return C10_UNLIKELY(std::exchange(is_left_to_pytorch, false));
 }
 
-/// Whether what waits neither writes memory of `tensor`, if that has no mark,
-/// nor uses it, if an operator is to write it.
+/// Returns whether pending requests neither write the memory of an unmarked
+/// `tensor`, nor use it if an operator `writes` it.
 inline bool is_apart(const Tensor& tensor, bool writes) {
   return tensor.has_storage() && tensor.layout() == at::kStrided &&
          !pending.writes(storage_of(tensor)) &&
@@ -30,14 +30,14 @@ inline bool is_apart(const Tensor& tensor, bool writes) {
 /// PyTorch accesses them.
 void run_before_left(bool is_apart);
 
-/// While it runs: our mode is out of the thread.
+/// Removes our mode from the thread for its lifetime.
 struct Leaving {
   explicit Leaving(bool is_apart) { run_before_left(is_apart); }
   WithoutMode without{};
 };
 
-/// Whether what was refused above autograd would be of no use below it: on a
-/// processor that saves nothing.
+/// Returns whether an operation that was refused above autograd should also be
+/// left to PyTorch below it: on a processor, deferring there saves nothing.
 inline bool is_left_below(const Tensor& tensor) {
   return tensor.is_cpu() && is_usual_thread() && weighs_costs();
 }

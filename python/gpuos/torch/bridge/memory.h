@@ -36,14 +36,14 @@ inline void prefetch_to_write(const void* data,
 #endif
   }
 }
-/// Fetches a version that will be written, which lies apart from its tensor.
+/// Prefetches a version for writing. It is stored apart from its tensor.
 inline void fetch_version(const c10::VariableVersion& version) noexcept {
   static_assert(sizeof(version) == sizeof(void*));  // to the counter
   const void* counter = nullptr;
   std::memcpy(&counter, static_cast<const void*>(&version), sizeof(counter));
   prefetch_to_write(counter);
 }
-/// Where a tensor begins, whatever hooks its storage has.
+/// Returns the address of a tensor, without the hooks of its storage.
 inline void* address_of(const Tensor& tensor) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   return static_cast<char*>(

@@ -106,7 +106,7 @@ std::vector<std::string> strings_of(PyObject* list) {
 }
 
 // setup(composite, other_composite, views, explicit_composite,
-// make_runtime, find_stream, retire, join) -> a capsule of what watches arrays
+// make_runtime, find_stream, retire, join) -> a capsule that watches arrays
 PyObject* setup(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
   PyObject* composite = nullptr;
@@ -138,7 +138,7 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   END_HANDLE_TH_ERRORS
 }
 
-// check_private_parts(): a RuntimeError if something of PyTorch lies elsewhere.
+// check_private_parts() raises a RuntimeError if PyTorch's layout differs.
 PyObject* check(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   check_private_parts();
@@ -237,7 +237,7 @@ struct AllEntered : std::vector<Entered> {
 };
 thread_local AllEntered entered;
 
-/// `is_fixed`: whether nothing but the operators decides what is deferred.
+/// `is_fixed`: whether only the operators decide what is deferred.
 void go_in(const Options& inside, bool is_fixed) {
   entered.push_back({options, is_fixed});
   options = inside;
@@ -308,14 +308,14 @@ PyObject* within(PyObject*, PyObject* arguments) {
   return result;
   END_HANDLE_TH_ERRORS
 }
-// watch_anew(): what the thread did before says nothing of what comes.
+// watch_anew() makes the thread forget its earlier measurements.
 PyObject* forget(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   watch_anew();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
-// weigh_costs(whether operations are left to PyTorch for what they cost)
+// weigh_costs(whether operations are left to PyTorch because of their cost)
 PyObject* weigh(PyObject*, PyObject* weighs) {
   weigh_costs(PyObject_IsTrue(weighs) == 1);
   Py_RETURN_NONE;
@@ -345,8 +345,8 @@ PyObject* flush(PyObject*, PyObject*) {
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
-// flush_before_read(tensor), flush_before_use(tensor): unless nothing that is
-// pending writes its memory, or reads what may be written.
+// flush_before_read(tensor) flushes if a pending request may write its memory.
+// flush_before_use(tensor) flushes also if one may read it.
 template <bool kWrites>
 PyObject* flush_before(PyObject* module, PyObject* object) {
   HANDLE_TH_ERRORS

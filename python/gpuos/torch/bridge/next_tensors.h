@@ -10,12 +10,12 @@
 
 namespace gpuos::bridge {
 
-/// Fetches what came next the last time: a loop over more tensors than a cache
-/// holds waits for memory, a fifth of its time for 10,000 triples. They are
-/// only fetched, never looked into, since they may be gone
+/// Prefetches the tensors that came next the last time. A loop over more
+/// tensors than a cache holds waits for memory, a fifth of its time for 10,000
+/// triples. The tensors may be gone, so they are only prefetched, never read
 /// (docs/lab/torch_operation.md).
 ///
-/// One for each place in a call. Threads: under the GIL.
+/// There is one object for each place in a call. Threads: under the GIL.
 class NextTensors {
  public:
   void come_to(const Tensor& next) noexcept {

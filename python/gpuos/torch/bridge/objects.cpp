@@ -73,7 +73,8 @@ void HeldObjects::give_back() noexcept {
 }
 
 void give_back_what_was_put_aside() noexcept {
-  // Only a hint: who finds it too early is not the last to look.
+  // This is only a hint: a thread that reads it too early is not the last to
+  // look.
   if (!has_aside.load(std::memory_order_relaxed)) return;
   std::vector<Objects> objects;
   {

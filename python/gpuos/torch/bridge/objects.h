@@ -17,7 +17,7 @@ inline constexpr bool kHoldsObjects = false;
 inline constexpr bool kHoldsObjects = true;
 #endif
 
-/// Whether this thread holds the GIL.
+/// Returns whether this thread holds the GIL.
 bool has_gil() noexcept;
 
 /// Objects of tensors that must live until requests are done. A tensor keeps
@@ -28,7 +28,7 @@ class HeldObjects {
   static constexpr std::size_t kEach = 3;
   using Objects = std::array<PyObject*, kEach>;
 
-  /// Under the GIL.
+  /// Holds the objects. The caller has the GIL.
   void hold(std::span<PyObject* const, kEach> objects) {
     Objects& held = objects_.emplace_back();
     for (std::size_t i = 0; i < kEach; ++i) held[i] = Py_NewRef(objects[i]);
@@ -42,7 +42,7 @@ class HeldObjects {
   std::vector<Objects> objects_;
 };
 
-/// Gives back what was put aside. Under the GIL.
+/// Releases the objects that were put aside. The caller has the GIL.
 void give_back_what_was_put_aside() noexcept;
 
 }  // namespace gpuos::bridge

@@ -24,13 +24,14 @@ struct Operand {
   bool is_number() const noexcept { return tensor == nullptr; }
 };
 
-/// Whether PyTorch's type of it is bool.
+/// Returns whether PyTorch's type of it is bool.
 bool is_bool(const Operand& operand);
 
-/// Null for a tensor; the number for a 0-d tensor that PyTorch made of one.
+/// Returns the number of a 0-d tensor that PyTorch made of one, or null for any
+/// other tensor.
 std::optional<c10::Scalar> wrapped_number(const Tensor& tensor);
 
-/// The keys of a tensor that decide who computes with it.
+/// Returns the keys of a tensor that decide which kernel computes with it.
 inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
   constexpr DispatchKeySet kOthers =
       c10::autograd_dispatch_keyset | kPendingKeys |
@@ -40,14 +41,14 @@ inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
 }
 
-/// Whether the tensor has a storage, and its memory is there.
+/// Returns whether the tensor has a storage with memory.
 inline bool has_memory(const Tensor& tensor) {
   c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && !is_watched_by_others(storage);
 }
 
-/// Strided memory of a device and an ordinary tensor: nothing lazy, nothing of
-/// a subclass, a mode or a transform. Those have keys of their own.
+/// Returns whether it is an ordinary tensor with strided memory of a device.
+/// Lazy tensors and those of a subclass, a mode or a transform have other keys.
 inline bool is_usual_tensor(const Tensor& tensor) {
   if (!tensor.defined()) return false;
   const DispatchKeySet keys = kernel_keys_of(tensor);
@@ -65,10 +66,11 @@ std::optional<Dims> broadcast_shape(std::span<const Operand> operands);
 /// Strides of `tensor` in that shape.
 Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);
 
-/// The strides that PyTorch gives the result of an elementwise operation:
-/// operands' order of dimensions, without gaps. Empty: C order.
-/// `counts_numbers`: one of them is a number, of which PyTorch makes a tensor
-/// without dimensions; then even what has one order only is sorted.
+/// Returns the strides that PyTorch gives the result of an elementwise
+/// operation: the operands' order of dimensions, without gaps. An empty result
+/// means C order. `counts_numbers`: one operand is a number, which PyTorch
+/// makes a tensor without dimensions. Then dimensions are sorted even if all
+/// operands have one order.
 Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
                     bool counts_numbers = false);
 
@@ -76,18 +78,17 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
 TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
                    at::IntArrayRef strides);
 
-/// Whether any element of the one may be in the memory of the other, which need
-/// not be of the same storage: two views of an array of NumPy have one each.
-/// Both have elements.
+/// Returns whether the memory of the two may overlap. Their storages may
+/// differ: two views of a NumPy array have one each. Both have elements.
 bool may_share_memory(const Tensor& a, const Tensor& b);
-/// Whether its elements lie where the processor, or the GPU, takes them.
+/// Returns whether its elements are aligned as the processor or the GPU needs.
 bool is_aligned(const Tensor& tensor);
 
-/// Whether an elementwise operation may write `out` while it reads `in`: not
-/// the same memory, or exactly the same elements.
+/// Returns whether an elementwise operation may write `out` while it reads
+/// `in`: not the same memory, or exactly the same elements.
 bool may_write_beside(const Tensor& out, const Tensor& in);
-/// Whether two elements of `tensor` may be one place in memory. True also of
-/// some odd strides whose elements lie apart.
+/// Returns whether two elements of `tensor` may share memory. It is also true
+/// for some unusual strides without overlap.
 bool overlaps_itself(const Tensor& tensor);
 
 }  // namespace gpuos::bridge

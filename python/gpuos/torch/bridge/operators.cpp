@@ -52,22 +52,23 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 
 // ---- everything else
 
-/// Whether it is dtype, device and sizes of its tensor that `op` asks for.
+/// Returns whether it is dtype, device and sizes of its tensor that `op` asks
+/// for.
 bool asks_for_sizes_alone(std::string_view name) {
   return name == "aten::rand_like" || name == "aten::randn_like" ||
          name == "aten::randint_like";
 }
 
-/// Whether a schema may be silent of what `op` writes, or gives other memory
-/// to.
+/// Returns whether the schema of `op` may not declare all tensors that it
+/// writes or whose memory it replaces.
 bool writes_in_silence(std::string_view name) {
   for (const char* part : {"norm", "rnn", "set_", "resize", "record_stream"})
     if (name.find(part) != std::string_view::npos) return true;
   return !name.starts_with("aten::");
 }
 
-/// Whether the result is the same if `op` runs before what waits: that writes
-/// nothing which this reads, and uses nothing which this writes.
+/// Returns whether `op` may run before the pending requests: they write nothing
+/// that it reads, and use nothing that it writes.
 bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
                   c10::ArrayRef<c10::IValue> values) {
   const std::string& name = op.operator_name().name;
@@ -152,8 +153,8 @@ bool is_on_cpu(c10::ArrayRef<c10::IValue> arguments) {
 class Taker {
  public:
   virtual ~Taker() = default;
-  /// Whether PyTorch has one launch, or one loop, for a list of tensors: to put
-  /// each off saves nothing.
+  /// Returns whether PyTorch has one launch, or one loop, for a list of
+  /// tensors: to put each off saves nothing.
   virtual bool is_of_lists() const noexcept { return false; }
   virtual bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
                     std::vector<c10::IValue>& results) const = 0;
@@ -168,7 +169,7 @@ class ElementwiseTaker : public Taker {
             std::vector<c10::IValue>& results) const override {
     OverloadCall call;
     if (!read_call(form_, arguments, call)) return false;
-    // A copy of a tensor of inference mode is made in steps of its own.
+    // A copy of a tensor of inference mode has its own steps.
     const bool is_copy = form_.what->rule == Rule::Copy && !form_.is_in_place;
     for (const Tensor& tensor : call.tensors)
       if ((above_autograd && !is_without_grad(tensor)) ||
@@ -189,7 +190,7 @@ class ElementwiseTaker : public Taker {
       outs.push_back(std::move(planned->out));
     }
     if (site != nullptr) add(requests, *site, above_autograd);
-    // PyTorch's kernels of lists do it themselves, not what is above them.
+    // PyTorch's kernels of lists do this, not the layers above them.
     if (above_autograd || form_.is_foreach)
       for (const OverloadCall::Item& item : call.items)
         if (item.out.defined()) item.out.unsafeGetTensorImpl()->bump_version();
@@ -251,8 +252,8 @@ void replace_arguments(const OperatorHandle& op, Stack* stack,
   for (c10::IValue& result : results) stack->push_back(std::move(result));
 }
 
-/// In the place above autograd: what autograd has nothing to do with is
-/// deferred at once; the rest comes again below it, where that may be of use.
+/// The kernel above autograd. It defers operations that autograd does not need
+/// to see. The others come again below autograd, if deferring may help there.
 class ModeKernel : public c10::OperatorKernel {
  public:
   explicit ModeKernel(std::shared_ptr<const Taker> taker)
@@ -386,7 +387,7 @@ class Registration {
     }
   }
 
-  /// `known`: those that the library has something for.
+  /// `known`: the operators that the library has a kernel for.
   static void pass(torch::Library& library,
                    const std::vector<std::string>& names, Names& known) {
     for (const std::string& name : names)

@@ -17,7 +17,7 @@ struct OperatorLists {
   // whose kernels would hide the barrier of pending tensors
 };
 
-/// Registers everything. Once in a process.
+/// Registers all operators. To be called once in a process.
 /// Throws: c10::Error if another library has our keys.
 void register_operators(const OperatorLists& lists);
 

@@ -18,14 +18,14 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
 Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
                               at::ScalarType type, const Site& site);
 
-/// Whether results come from slabs. Not during the capture of a graph, whose
-/// memory is its own.
+/// Returns whether results come from slabs. Not during the capture of a graph,
+/// whose memory is its own.
 void use_slabs(bool use);
 /// Frees unused memory of results, except `kept` bytes of each stream.
 void trim_slabs(std::size_t kept);
 
-/// Gives `storage` a block of its own, with its values, where an address must
-/// be one that PyTorch's allocator knows.
+/// Moves `storage` with its values into a separate block, for callers that need
+/// an address of PyTorch's allocator.
 void leave_slab(c10::StorageImpl* storage);
 
 /// Has PyTorch's operators that look at how memory was allocated know slabs.

@@ -5,8 +5,8 @@
 namespace gpuos::bridge {
 namespace {
 
-/// Whether PyTorch makes an element of the number that is operand `i`. Other
-/// operators keep it as exact as they compute, or the result is the same.
+/// Returns whether PyTorch makes an element of the number that is operand `i`.
+/// Other operators keep it as exact as they compute, or the result is the same.
 bool rounds_number(const Elementwise& what, std::size_t i, bool is_cpu) {
   switch (what.recipe) {
     case Recipe::Add:

@@ -29,7 +29,7 @@ inline PyMethodDef* definition_of(PyObject* found) {
     return reinterpret_cast<PyCFunctionObject*>(found)->m_ml;
   return nullptr;
 }
-/// Returns what it called.
+/// Replaces the function of a method and returns the old one.
 inline PyCFunction replace_method(PyMethodDef& definition, PyCFunction ours) {
   return std::exchange(definition.ml_meth, ours);
 }

@@ -32,7 +32,8 @@ bool is_still_needed(void*, const void* owner, std::uint32_t uses) {
   return !is_held_by(storage, uses);
 }
 
-/// Elements that a request walks over: those of a row recipe's operand.
+/// Returns the number of elements that a request visits. For a row recipe this
+/// is the size of its operand.
 std::uint64_t elems_of(const Deferred& deferred) {
   const std::uint64_t elems = deferred.request.elems;
   if (deferred.views.size() < 2) return elems;
@@ -160,8 +161,8 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
   if (is_early_for(count)) return false;
   if (start_is_wanted_.load(std::memory_order_relaxed))
     due_ = std::min(due_, batch_.requests.size());
-  // To wait until the chunk before is handed over would take longer than to
-  // go on with this one.
+  // Waiting for the hand-over of the previous chunk would take longer than
+  // continuing with this one.
   const std::size_t most =
       batch_.has_chains ? kChunk + kSlack : kMostIndependent;
   if (starter_ != nullptr && starter_->is_busy() &&
@@ -223,7 +224,7 @@ Pending::Batch Pending::start_chunk(std::string& error) {
 }
 
 void Pending::wait_for_own(std::string& error) {
-  // Pairs with note_own(): what came before it is awaited here.
+  // Pairs with note_own(): the work before that call is awaited here.
   const std::uint32_t own = own_.load(std::memory_order_acquire);
   if (C10_LIKELY(own == 0)) return;
   char message[kErrorSize] = "";
@@ -317,8 +318,8 @@ Pending::Done Pending::run_all(std::string& error) {
   done.batches[0] = finish(error);
   start(error, false);
   done.batches[1] = finish(error);
-  // Pairs with is_empty(): who sees 0 finds the results, or the work that
-  // makes them ahead of its own in the stream.
+  // Pairs with is_empty(): a thread that reads 0 sees the results, or its work
+  // follows their computation in the stream.
   count_.store(0, std::memory_order_release);
   writes_old_.store(false, std::memory_order_relaxed);
   last_written_ = nullptr;
@@ -423,7 +424,7 @@ void Pending::shut_down() {
   Site last;
   {
     const std::lock_guard lock(mutex_);
-    done = run_all(error);  // what came meanwhile
+    done = run_all(error);  // the requests that came meanwhile
     starter_.reset();
     for (Slabs* slabs : all_slabs()) slabs->trim(0);
     owners = retire_sites();

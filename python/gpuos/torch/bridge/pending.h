@@ -1,4 +1,4 @@
-// The requests that wait, those of all threads in one order.
+// The pending requests of all threads, in one order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -65,7 +65,7 @@ struct Needs {
   }
 };
 
-/// A request and what it needs.
+/// A request and the objects that it needs.
 struct Deferred {
   Request request;
   Needs needs{};
@@ -93,44 +93,47 @@ class Pending {
   /// Returns whether foreign work may begin without running or awaiting
   /// operations.
   bool is_empty() const noexcept {
-    // Pairs with the release in hold() and flush(): another thread's requests
-    // are seen as soon as a tensor that they write can be. And with those in
-    // note_own() and wait_for_own().
+    // Pairs with the release in hold() and flush(): a thread that can see a
+    // tensor also sees another thread's requests that write it. It also pairs
+    // with the releases in note_own() and wait_for_own().
     return count_.load(std::memory_order_acquire) == 0 &&
            own_.load(std::memory_order_acquire) == 0;
   }
   std::size_t size() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
-  /// Counts what is started; a timer sees by it whether that happened.
+  /// Returns the number of starts. A timer uses it to detect a start.
   std::uint64_t generation() const noexcept {
     return generation_.load(std::memory_order_relaxed);
   }
 
-  /// Whether operators may go ahead of what waits that touch none of it.
+  /// Returns whether operators may run before pending requests whose memory
+  /// they do not touch.
   bool may_wait() const noexcept {
     return own_.load(std::memory_order_relaxed) == 0;
   }
-  /// Whether what waits writes memory that tensors without a mark may have.
+  /// Returns whether pending requests write memory that unmarked tensors may
+  /// have.
   bool writes_old() const noexcept {
     return writes_old_.load(std::memory_order_relaxed);
   }
-  /// Whether `storage` may be such memory.
+  /// Returns whether `storage` may be such memory.
   bool writes(const c10::StorageImpl* storage);
-  /// Whether a tensor that is given other memory must be run before, because
-  /// its object is held in place of its memory.
+  /// Returns whether a tensor that is given other memory must be run before,
+  /// because its object is held in place of its memory.
   bool holds_objects() const noexcept {
-    // Pairs with the release in run_all(): who sees false finds the results.
+    // Pairs with the release in run_all(): a thread that reads false sees the
+    // results.
     return holds_objects_.load(std::memory_order_acquire);
   }
-  /// Starts what waits if it holds much memory, which is free once it has run.
-  /// For operators that go ahead, of which there may be any number.
+  /// Starts the pending requests if they hold much memory, to free it. It is
+  /// called for operators that run before them, because there may be many.
   void start_if_large() {
     if (C10_UNLIKELY(holds_much_.load(std::memory_order_relaxed))) start_now();
   }
 
-  /// Runs what waits. On the CPU the results are there when it returns; on a
-  /// GPU they are ordered before what comes in the stream.
+  /// Runs the pending requests. On the CPU the results are ready when it
+  /// returns. On a GPU they are ordered before later work in the stream.
   /// Throws: c10::Error if it failed; then those requests are gone.
   void flush();
   /// Makes the next add() start the pending operations, so that the adding
@@ -154,7 +157,7 @@ class Pending {
   void shut_down();
   RequestStats stats();
 
-  /// Whether chunks for a GPU are started by a thread of their own.
+  /// Sets whether a separate thread starts the chunks for a GPU.
   void use_starter(bool use);
   /// Waits for it and ends it; the next chunk begins another.
   void stop_starter();
@@ -194,8 +197,7 @@ class Pending {
   static constexpr std::size_t kSlack = 256;
   static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
-  // Each of those that are known costs the operators that go ahead a
-  // comparison.
+  // Operators that run before pending requests compare with each known storage.
   static constexpr std::size_t kMostWritten = 64;
   // This many since the last flush are a stream. kRecent of them are not.
   static constexpr std::size_t kStream = 512;
@@ -209,9 +211,9 @@ class Pending {
     // The last storage that is held and was not pending. It may come again, as
     // the weight of a loop does.
     c10::StorageImpl* last = nullptr;
-    bool counts_uses = true;  // each of what is pending holds its storage
+    bool counts_uses = true;  // each pending request holds its storage
     std::uint64_t elems = 0;
-    std::uint64_t bytes = 0;  // of storages that results of their own need
+    std::uint64_t bytes = 0;  // of storages that new results need
     bool owners_lie_apart = true;
     bool has_chains = false;  // a request follows another, if marks are right
     Site site{};
@@ -239,12 +241,12 @@ class Pending {
   /// `is_fresh`: no other code knows it yet.
   void note_recent(c10::TensorImpl* out, bool is_fresh);
   [[gnu::always_inline]] void hold_storages(const Needs& needs, bool is_fresh);
-  /// Holds what `added`, the last request, needs.
+  /// Holds the objects that `added`, the last request, needs.
   void hold(const Needs& needs, const Request& added, std::uint64_t elems);
   void note_written(const c10::StorageImpl* storage);
   /// Nothing must be done before `next` is appended.
   bool is_ready_for(const Needs& next, const Site& site) {
-    // Each site has slabs of its own.
+    // Each site has its own slabs.
     return batch_.site.slabs == site.slabs &&
            (C10_LIKELY(is_early_for(1)) || !is_due_before(next, 1));
   }
@@ -254,10 +256,10 @@ class Pending {
            batch_.elems < kChunkElems &&
            !start_is_wanted_.load(std::memory_order_relaxed);
   }
-  /// Hands batch_ to the workers; it becomes running_. `in_background`: while
-  /// the caller goes on.
+  /// Hands batch_ to the workers; it becomes running_. `in_background` means
+  /// that the caller continues meanwhile.
   void start(std::string& error, bool in_background);
-  /// Requests after which what is pending is started.
+  /// Returns the number of requests after which the pending ones are started.
   std::size_t chunk() const;
   bool has_starter(const Site& site);
   /// Hands running_ over.
@@ -273,8 +275,8 @@ class Pending {
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
   Done run_all(std::string& error);
-  /// Whether batch_ is started before `next` is added, and `count - 1` more.
-  /// Notes how long it is when a start is first found to be wanted.
+  /// Returns whether batch_ is started before `next` is added, and `count - 1`
+  /// more. Notes how long it is when a start is first found to be wanted.
   bool is_due_before(const Needs& next, std::size_t count);
   void start_now();
   void release(Batch batch);
@@ -320,8 +322,9 @@ bool Pending::add_now(const Needs& needs, const Site& site,
                       const Write& write) {
   const std::lock_guard lock(mutex_);
   if (C10_UNLIKELY(!is_ready_for(needs, site))) return false;
-  // A copy of it takes half the time of making one: compilers clear so many
-  // bytes with an instruction that begins slowly (docs/lab/torch_operation.md).
+  // A copy of it takes half the time of a new one, because compilers clear so
+  // many bytes by an instruction that starts slowly
+  // (docs/lab/torch_operation.md).
   static constexpr Request kBlank{};
   batch_.requests.push_back(kBlank);
   Request& request = batch_.requests.back();

@@ -45,9 +45,9 @@ using at::Tensor;
 void check_private_parts();
 
 struct Fields : c10::TensorImpl {
-  /// dtype, device and flags, whether it is contiguous and whether a subclass
-  /// answers for its sizes among them: what lies between the number of elements
-  /// and the keys.
+  /// Returns the fields between the number of elements and the keys: dtype,
+  /// device and flags. The flags tell whether the tensor is contiguous and
+  /// whether a subclass defines its sizes.
   static std::uint64_t kind_of(const Tensor& tensor) noexcept {
     static_assert(offsetof(Fields, key_set_) - offsetof(Fields, data_type_) ==
                   sizeof(std::uint64_t));
@@ -60,7 +60,7 @@ struct Fields : c10::TensorImpl {
     // memory held before, so that tensors alike would differ now and then.
     return kind << 1;
   }
-  /// Whether a subclass answers for its sizes.
+  /// Returns whether a subclass answers for its sizes.
   static bool has_own_sizes(const Tensor& tensor) {
     return (tensor.unsafeGetTensorImpl()->*(&Fields::matches_policy))(
         SizesStridesPolicy::CustomStrides);
@@ -80,8 +80,8 @@ struct Fields : c10::TensorImpl {
   }
 };
 
-/// An explicit instantiation may name what is private: this makes a function of
-/// it that is found by its argument.
+/// Defines a function that returns a private member. An explicit instantiation
+/// may name private members, and the function is found by its argument.
 #define GPUOS_PRIVATE_MEMBER(function, Class, member)     \
   template <auto Member>                                  \
   struct function##_friend {                              \
@@ -117,7 +117,7 @@ inline void weak_incref_unseen(c10::intrusive_ptr_target* object) {
   add_to_unseen(object, c10::detail::kWeakReferenceCountOne);
 }
 
-/// Whether functions of Python have a say in what this thread calls.
+/// Returns whether Python function modes see the calls of this thread.
 inline bool has_function_modes(const at::impl::PythonTorchFunctionTLS* state) {
   return !(state->*function_modes(state)).empty();
 }

@@ -1,4 +1,4 @@
-// Waiting for what takes less time than to go to sleep and be woken.
+// A mutex for waits that are shorter than a sleep and a wake-up.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ class QuickMutex {
   [[gnu::noinline]] void wait() const noexcept {
     constexpr int kTurns = 64;
     constexpr std::chrono::microseconds kLongest(1000);
-    // The one who holds it may have lost its processor: who looks too often
-    // keeps it from getting one back.
+    // The owner may have lost its processor, and frequent polling would keep it
+    // from getting one back.
     std::chrono::microseconds pause(20);
     for (int turn = 0; is_held_.load(std::memory_order_relaxed); ++turn) {
       if (turn < kTurns) {

@@ -55,7 +55,7 @@ bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
   return is_without_grad(out);
 }
 
-/// Whether the shapes broadcast to that of `out`.
+/// Returns whether the shapes broadcast to that of `out`.
 bool fit(std::span<const Operand> operands, const Tensor& out) {
   return std::all_of(operands.begin(), operands.end(), [&](const auto& each) {
     return each.is_number() ||

@@ -7,8 +7,8 @@
 
 namespace gpuos::bridge {
 
-/// submit(name, operands..., out): a tensor or a number each. Raises ValueError
-/// for what cannot be deferred.
+/// submit(name, operands..., out) defers a request whose operands are tensors
+/// or numbers. Raises ValueError if it cannot be deferred.
 PyObject* submit_request(PyObject*, PyObject* const* arguments,
                          Py_ssize_t count);
 /// submit_rows(name, tensor, out, dims or None, keepdim).

@@ -37,7 +37,7 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
                                       bool is_by_name) {
   const at::ScalarType type = tensor.scalar_type();
   const bool floating = at::isFloatingType(type);
-  // PyTorch casts the elements first, and what they are then is another number.
+  // PyTorch casts the elements first, which changes their values.
   if (wanted && is_half(*wanted) && type != *wanted && !is_by_name)
     return std::nullopt;
   switch (what.recipe) {
@@ -117,7 +117,7 @@ bool are_shared(const Tensor& tensor, const RowArguments& arguments) {
          (arguments.bias.defined() && is_shared(arguments.bias));
 }
 
-/// Whether the elements of a row do not follow each other in memory.
+/// Returns whether the elements of a row do not follow each other in memory.
 bool is_across(const Tensor& tensor, std::uint8_t axes) {
   for (std::int64_t d = tensor.dim(); d-- > 0;)
     if (tensor.size(d) > 1) return (axes >> d & 1) == 0;

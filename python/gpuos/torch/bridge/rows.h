@@ -1,4 +1,4 @@
-// From a reduction of PyTorch, or what is made of one, to a request.
+// Turns a reduction of PyTorch, or a function made of one, into a request.
 #pragma once
 
 #include <optional>

@@ -43,7 +43,7 @@ std::string_view base_name(std::string_view name) {
 /// Names whose operands finish() arranges.
 bool has_own_shape(std::string_view name) { return name == "clamp"; }
 
-/// Whether the second operand is one, not a tensor that was made of one.
+/// Returns whether the second operand is a number, not a tensor made of one.
 bool has_number(const OverloadForm& form) {
   return form.arguments.size() > 1 && (form.arguments[1] == Argument::Number ||
                                        form.arguments[1] == Argument::Numbers);
@@ -100,7 +100,7 @@ class Reader {
     return false;
   }
 
-  /// After the last argument.
+  /// To be called after the last argument.
   bool finish(std::size_t item) {
     OverloadCall::Item& to = call_.items[item];
     const std::string_view name = form_.what->name;

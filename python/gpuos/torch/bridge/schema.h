@@ -1,4 +1,4 @@
-// How the arguments of an operator's overload become operands.
+// Turns the arguments of an operator's overload into operands.
 #pragma once
 
 #include <ATen/core/function_schema.h>
@@ -46,7 +46,7 @@ std::optional<Recipe> simpler_power(double exponent);
 
 /// How many operands an elementwise recipe has.
 
-/// One call of an overload: for each result operands and where it goes.
+/// One call of an overload: the operands and the output of each result.
 struct OverloadCall {
   struct Item {
     Elementwise what{};

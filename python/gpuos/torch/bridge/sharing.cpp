@@ -29,12 +29,12 @@ namespace {
 using c10::StorageImpl;
 using FunctionContext = c10::InefficientStdFunctionContext;
 
-// ---- what PyTorch lends
+// ---- memory that PyTorch lends
 
 /// A storage whose memory an array of NumPy was seen to take.
 struct Lent {
   c10::weak_intrusive_ptr<StorageImpl> storage;
-  std::uint32_t arrays = 0;  // that are there now
+  std::uint32_t arrays = 0;  // the arrays that exist now
 };
 
 std::mutex lending_mutex;
@@ -96,8 +96,8 @@ struct Array {
   static constexpr int kIsWriteable = 0x400;
 };
 
-// Null, or what no function has, where they are not what they were when this
-// was written: then whatever comes from Python is shared.
+// Null or an impossible value if NumPy's parts differ from the known ones. Then
+// all memory from Python counts as shared.
 PyTypeObject* array_type = nullptr;
 std::array<const std::type_info*, 2> types_of_deleters{};
 c10::DeleterFnPtr function_deleter = nullptr;
@@ -119,7 +119,8 @@ PyObject* owner_of(const std::function<void(void*)>& deleter) {
   return owner;
 }
 
-/// Whether weak references lead to an object. Its count does not have them.
+/// Returns whether weak references lead to an object. Its count does not have
+/// them.
 bool has_weak_references(PyObject* object) {
   const Py_ssize_t offset = Py_TYPE(object)->tp_weaklistoffset;
   if (offset <= 0) return false;
@@ -141,7 +142,7 @@ bool others_have(PyObject* owner) {
       is_fixed = (array->flags & Array::kIsWriteable) == 0;
       base = array->base;
     } else if (PyMemoryView_Check(owner)) {
-      // Views of one buffer do not know of each other.
+      // Views of one buffer are independent of each other.
       is_fixed = PyMemoryView_GET_BUFFER(owner)->readonly != 0;
       if (!is_fixed) return true;
       base = PyMemoryView_GET_BASE(owner);

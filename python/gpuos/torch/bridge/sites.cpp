@@ -60,7 +60,7 @@ Runner runner_of(c10::Device device) {
   return make_runner(device);
 }
 
-// Results that are still there have their memory of those of a retired site.
+// Live results may still use the slabs of a retired site.
 Slabs* slabs_of(c10::Stream stream) {
   for (const Site& site : sites)
     if (site.stream == stream) return site.slabs;

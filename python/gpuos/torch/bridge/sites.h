@@ -29,13 +29,13 @@ struct Site {
   Runner runner{};
   Slabs* slabs = nullptr;       // of the stream; stays
   c10::DispatchKeySet keys{};   // of new tensors here, as PyTorch makes them
-  c10::DeleterFnPtr deleter{};  // of what PyTorch's allocator gives, or null
+  c10::DeleterFnPtr deleter{};  // of PyTorch's allocator, or null
 
   bool is_cpu() const noexcept { return stream.device().is_cpu(); }
 };
 
-/// The current stream of `device`. Asks Python for what is seen for the first
-/// time, so no lock may be held that its threads wait for.
+/// Returns the site of the current stream of `device`. It asks Python for a new
+/// stream, so the caller may not hold a lock that Python threads wait for.
 /// Threads: any.
 const Site& current_site(c10::Device device);
 
@@ -51,7 +51,7 @@ void forget_sites();
 /// that no thread copies a site.
 std::vector<std::shared_ptr<void>> retire_sites();
 
-/// Whether requests run in it. Takes no lock.
+/// Returns whether requests run in it. Takes no lock.
 bool is_runtime_of_site(const Runtime* runtime) noexcept;
 
 /// Every runner that was made.

@@ -1,4 +1,4 @@
-// A thread that hands requests to the workers while their users go on.
+// A thread that hands requests to the workers while the callers continue.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@ class Starter {
 
   /// The job before must have ended. It must not throw.
   void start(std::function<void()> job);
-  /// Whether start() would be too early. May be wrong a moment later.
+  /// Returns whether start() would be too early. May be wrong a moment later.
   bool is_busy() const noexcept {
     return state_.load(std::memory_order_relaxed) == kBusy;
   }
-  /// Until the job has ended. A job is a call that gives up in time by itself,
-  /// so this needs no deadline of its own.
+  /// Waits until the job has ended. The job's call has a deadline, so this
+  /// needs none.
   void wait() noexcept;
 
  private:

@@ -126,7 +126,7 @@ constexpr const ElementwiseName* find_name(std::string_view name) {
   return nullptr;
 }
 
-/// One overload of a reduction, or of what is made of one.
+/// One overload of a reduction, or of a function made of one.
 struct RowName {
   std::string_view name;
   Recipe recipe;
@@ -253,8 +253,8 @@ consteval Recipe named_row(std::string_view name) {
   X(__pow__)                   \
   X(pow)
 
-// X(overload, its structure in at::_ops, form): by the dispatcher, with a
-// kernel of their own. Forms are those of kernels.cpp.
+// X(overload, its structure in at::_ops, form): operators that the dispatcher
+// calls by a separate kernel. kernels.cpp defines the forms.
 #define GPUOS_KERNELS(X)                              \
   X("add.Tensor", add_Tensor, scaled)                 \
   X("sub.Tensor", sub_Tensor, scaled)                 \

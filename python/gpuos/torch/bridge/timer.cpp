@@ -57,8 +57,9 @@ class Timer {
       }
     }
   }
-  /// False: nothing waits any more. `lock` is let go of for whatever takes
-  /// that of `pending`, under which wake() comes.
+  /// Returns false if nothing is pending any more. It releases `lock` around
+  /// each call that takes the lock of `pending`, because wake() is called under
+  /// that.
   bool look(std::unique_lock<std::mutex>& lock) {
     std::uint64_t seen = 0;
     int looks = 0;  // that found the same requests waiting

@@ -5,13 +5,13 @@
 
 namespace gpuos::bridge {
 
-/// Begin to look three times in each `interval` whether something waits: the
-/// second look at the same requests asks who adds to them to start them, the
-/// third flushes them. Once more: another interval.
+/// Starts a thread that looks three times in each `interval` for pending
+/// requests. The second look at the same requests makes the next add() start
+/// them, and the third flushes them. A further call changes the interval.
 void start_timer(std::chrono::microseconds interval);
 /// Until start_timer() it does not look.
 void pause_timer();
-/// Ends the thread. Without the GIL: what it flushes may need it.
+/// Ends the thread. The caller must not have the GIL, which the flush may need.
 void stop_timer();
 /// In the child of a fork, which has no such thread.
 void forget_timer();

@@ -1,4 +1,4 @@
-// PyTorch's dtypes and promotion, and what requests compute in.
+// PyTorch's dtypes and promotion, and the compute types of requests.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -65,15 +65,16 @@ inline at::ScalarType opmath_of(at::ScalarType type) {
   return is_half(type) ? at::kFloat : type;
 }
 
-/// Whether an operation in `common` takes the number as it is. PyTorch raises,
-/// or wraps, for the others.
+/// Returns whether an operation in `common` takes the number as it is. PyTorch
+/// raises, or wraps, for the others.
 bool fits(const c10::Scalar& number, at::ScalarType common);
 /// Returns whether a number of powers and remainders fits a floating dtype.
 /// PyTorch's kernels round it first, some to half types, and few take the
 /// smallest numbers.
 bool fits_as_rounded(double number, at::ScalarType type);
 
-/// Whether PyTorch makes the power of products, each rounded to the half type.
+/// Returns whether PyTorch makes the power of products, each rounded to the
+/// half type.
 inline bool is_product_of_halves(double exponent, at::ScalarType type,
                                  c10::Device device) {
   return device.is_cpu() && type == at::kBFloat16 &&
