@@ -7,8 +7,8 @@ namespace gpuos {
 /// Makes the long waits of this thread cancellable while it exists. These are
 /// submissions to a full queue, compilations, and synchronize(). gpuos then
 /// calls it to ask whether to continue. If not, the wait ends with Cancelled
-/// and has no effect. Launches of a Session continue. Runtime::close() also ends
-/// with Cancelled, and the runtime is closed then.
+/// and has no effect. Launches of a Session continue. Runtime::close() also
+/// ends with Cancelled, and the runtime is closed then.
 ///
 /// Threads: it affects the thread that makes and destroys it, where they nest.
 class Interrupt {

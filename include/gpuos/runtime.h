@@ -188,8 +188,8 @@ class Runtime {
 
   /// Runs pending tasks, stops the workers and reports errors.
   /// Throws: TaskError that no wait has reported, CudaError, Timeout if no task
-  /// was finished for `watchdog`, Cancelled after drop_pending() if an Interrupt
-  /// ended it.
+  /// was finished for `watchdog`, Cancelled after drop_pending() if an
+  /// Interrupt ended it.
   void close();
   /// Shortens close() at process exit, or for a scope that an exception leaves.
   /// From now on, a whole operator's task that runs for longer than 0.5 s makes
