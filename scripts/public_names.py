@@ -68,6 +68,9 @@ def describe(module: str, name: str) -> list[str]:
             inside = node.module.startswith("gpuos.")
             if name in names and inside and not node.level:
                 return describe(node.module, names[name])
+            if "*" in names and inside:
+                lines = describe(node.module, name)
+                found += lines if lines != [name] else []
         if isinstance(node, ast.FunctionDef) and node.name == name:
             found.append(name + bare(node))
         if isinstance(node, ast.ClassDef) and node.name == name:

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "array.h"
 #include "array_view.h"
@@ -240,77 +242,51 @@ constexpr std::pair<const char*, binaryfunc> kInPlace[] = {
     {"__irshift__", in_place<Op::RightShift>},
 };
 
-// With NumPy's arguments.
-constexpr const char* kMethods[] = {"all",
-                                    "any",
-                                    "argmax",
-                                    "argmin",
-                                    "astype",
-                                    "clip",
-                                    "conj",
-                                    "conjugate",
-                                    "copy",
-                                    "cumprod",
-                                    "cumsum",
-                                    "diagonal",
-                                    "dot",
-                                    "fill",
-                                    "flatten",
-                                    "item",
-                                    "max",
-                                    "mean",
-                                    "min",
-                                    "prod",
-                                    "ptp",
-                                    "ravel",
-                                    "repeat",
-                                    "round",
-                                    "squeeze",
-                                    "std",
-                                    "sum",
-                                    "swapaxes",
-                                    "tolist",
-                                    "trace",
-                                    "var",
-                                    "__array_ufunc__",
-                                    "__array_function__",
-                                    "__copy__",
-                                    "__dask_tokenize__",
-                                    "__deepcopy__",
-                                    "__reduce_ex__",
-                                    "__bool__",
-                                    "__complex__",
-                                    "__contains__",
-                                    "__float__",
-                                    "__format__",
-                                    "__imatmul__",
-                                    "__index__",
-                                    "__int__",
-                                    "__iter__",
-                                    "__round__",
-                                    "__setitem__",
-                                    "__str__"};
-constexpr const char* kProperties[] = {"mT"};
+// With NumPy's arguments. gpuos/array_methods.py has what they call.
+constexpr const char* kMethods =
+    "all any argmax argmin astype clip conj conjugate copy cumprod cumsum "
+    "diagonal dot fill flatten item max mean min prod ptp ravel repeat round "
+    "squeeze std sum swapaxes tolist trace var";
 // They raise, and say what to call.
-constexpr const char* kRefused[] = {"argpartition", "argsort", "choose",
-                                    "compress",     "nonzero", "partition",
-                                    "searchsorted", "sort",    "take"};
+constexpr const char* kRefused =
+    "argpartition argsort choose compress nonzero partition searchsorted sort "
+    "take";
+constexpr const char* kProtocols =
+    "__array_ufunc__ __array_function__ __copy__ __dask_tokenize__ "
+    "__deepcopy__ __reduce_ex__ __bool__ __complex__ __contains__ __float__ "
+    "__format__ __imatmul__ __index__ __int__ __iter__ __round__ __setitem__ "
+    "__str__";
 // Attributes that NumPy's arrays have and these lack: its memory is another's,
 // and tasks write there.
-constexpr const char* kLacking[] = {
-    "base",         "byteswap", "ctypes",   "data",     "dump",
-    "dumps",        "flags",    "flat",     "getfield", "itemset",
-    "newbyteorder", "put",      "resize",   "setfield", "setflags",
-    "tobytes",      "tofile",   "tostring", "view"};
+constexpr const char* kLacking =
+    "base byteswap ctypes data dump dumps flags flat getfield itemset "
+    "newbyteorder put resize setfield setflags tobytes tofile tostring view";
 
-void check_self(const char* name, const py::object& self) {
+std::vector<std::string> words(const char* text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+void check_self(const std::string& name, const py::object& self) {
   if (Py_TYPE(self.ptr()) != array_type)
-    refuse_type(name, "a gpuos.Array", self);
+    refuse_type(name.c_str(), "a gpuos.Array", self);
 }
 
 std::string doc_of(const std::string& name) {
-  if (name.starts_with("__")) return "";
   return "As numpy.ndarray." + name + "; computed by a task.";
+}
+
+void add_methods(py::class_<Array>& type, const char* names, bool has_doc) {
+  for (const std::string& name : words(names))
+    type.def(
+        name.c_str(),
+        [name](const py::object& self, const py::args& args,
+               const py::kwargs& keywords) {
+          check_self(name, self);
+          const WithoutLock to_others;
+          return method(name.c_str())(self, *args, **keywords);
+        },
+        has_doc ? doc_of(name).c_str() : "");
 }
 
 }  // namespace
@@ -331,48 +307,32 @@ void add_operators(py::class_<Array>& type) {
       return py::reinterpret_steal<py::object>(made);
     });
   }
-  for (const char* name : kMethods) {
-    type.def(
-        name,
-        [name](const py::object& self, const py::args& args,
-               const py::kwargs& keywords) {
-          check_self(name, self);
-          const WithoutLock to_others;
-          return method(name)(self, *args, **keywords);
-        },
-        doc_of(name).c_str());
-  }
-  for (const char* name : kRefused)
-    type.def(name, [name](const py::object& self, const py::args& args,
-                          const py::kwargs& keywords) {
-      check_self(name, self);
-      const WithoutLock to_others;
-      return method(name)(self, *args, **keywords);
-    });
+  add_methods(type, kMethods, true);
+  add_methods(type, kRefused, false);
+  add_methods(type, kProtocols, false);
   type.def("__delitem__",
            [](const py::object&, const py::object& index) -> py::object {
              throw InvalidArgument("array: expected no del x[i], got " +
                                    kind_shown(index) +
                                    "; concatenate() joins what is to stay");
            });
-  for (const char* name : kLacking)
-    type.def_property_readonly(name, [name](const py::object&) -> py::object {
-      std::string text(name);
-      text += ": an array of gpuos has no such attribute; x.numpy().";
-      text += name;
-      text += " waits and is that of a copy";
-      throw py::attribute_error(text);
-    });
-  for (const char* name : kProperties) {
+  for (const std::string& name : words(kLacking))
     type.def_property_readonly(
-        name,
-        [name](const py::object& self) {
-          check_self(name, self);
-          const WithoutLock to_others;
-          return method(name)(self);
-        },
-        doc_of(name).c_str());
-  }
+        name.c_str(), [name](const py::object&) -> py::object {
+          std::string text(name);
+          text += ": an array of gpuos has no such attribute; x.numpy().";
+          text += name;
+          text += " waits and is that of a copy";
+          throw py::attribute_error(text);
+        });
+  type.def_property_readonly(
+      "mT",
+      [](const py::object& self) {
+        check_self("mT", self);
+        const WithoutLock to_others;
+        return method("mT")(self);
+      },
+      doc_of("mT").c_str());
 }
 
 }  // namespace gpuos::python

@@ -215,7 +215,7 @@ void def_choices(Table& m) {
       py::arg("x"), py::arg("axis"),
       "New axes of size 1, at these places of the result.");
   m.def_static(
-      "concatenate",
+      "_concatenate",
       [](const py::object& values, const py::object& axis) {
         std::vector<Value> parts;
         for (const py::handle value : items_of(values, "concatenate"))
@@ -226,7 +226,7 @@ void def_choices(Table& m) {
       py::arg("values"), py::arg("axis") = 0,
       "The values behind each other along an axis.");
   m.def_static(
-      "roll",
+      "_roll",
       [](const py::object& x, const py::object& shift, const py::object& axis) {
         return roll(of(x, "roll"), integer_of(shift, "roll"),
                     integer_as<int>(axis, "axis"));
@@ -234,7 +234,7 @@ void def_choices(Table& m) {
       py::arg("x"), py::arg("shift"), py::arg("axis"),
       "The elements moved along an axis, the last ones to the front.");
   m.def_static(
-      "split",
+      "_split",
       [](const py::object& x, const py::object& sections,
          const py::object& axis) {
         return split(of(x, "split"), integer_as<int>(sections, "split"),
@@ -243,7 +243,7 @@ void def_choices(Table& m) {
       py::arg("x"), py::arg("sections"), py::arg("axis") = 0,
       "Parts of the same size along an axis.");
   m.def_static(
-      "moveaxis",
+      "_moveaxis",
       [](const py::object& x, const py::object& source,
          const py::object& destination) {
         return moveaxis(of(x, "moveaxis"), some_axes_of(source, "moveaxis"),

@@ -411,7 +411,7 @@ void add_refusals(Class& type) {
 }  // namespace
 
 void register_value(py::module_& module) {
-  module.def("_is_operation", &is_operation, py::arg("name"));
+  module.def("_operations", &operations);
   py::class_<Value> type(
       module, "Value",
       "Stands for an array or a number while a function is traced.\n\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <string>
 #include <string_view>
@@ -204,8 +205,11 @@ py::object compute_ufunc(const py::object& ufunc, const std::string& name,
 
 }  // namespace
 
-bool is_operation(const std::string& name) {
-  return known_functions().contains(name);
+std::map<std::string, std::size_t> operations() {
+  std::map<std::string, std::size_t> found;
+  for (const auto& [name, function] : known_functions())
+    found.emplace(name, function.operands);
+  return found;
 }
 
 Value positive(const Value& x) {
@@ -230,7 +234,7 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
     for (const py::handle input : inputs) all.push_back(input.ptr());
     return all;
   }();
-  if (is_operation(name) || name == "divmod" || name == "modf" ||
+  if (known_functions().contains(name) || name == "divmod" || name == "modf" ||
       name == "frexp") {
     if (py::object made = numbers_result(ufunc, inputs, keywords)) return made;
   }

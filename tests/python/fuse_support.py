@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpuos
+from gpuos import numpy_names
 
 DTYPES = [
     np.dtype(name)
@@ -36,6 +37,8 @@ ODD = [
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
 REALS = [dtype for dtype in DTYPES if dtype.kind != "c"]
 INTEGERS = [dtype for dtype in DTYPES if dtype.kind in "iu"]
+
+ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 SPECIAL = [
     0.0,
@@ -102,6 +105,21 @@ def quietly(function, *args, **keywords):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*args, **keywords)
+
+
+def outcome(function, *args, **keywords):
+    """Return what it gives, or the error: NumPy's and ours are of other kinds."""
+    try:
+        return quietly(function, *args, **keywords)
+    except ERRORS as error:
+        return error
+
+
+def functions_of_numpy():
+    """Return those that are no ufuncs and that values or arrays have, by name."""
+    known = [*numpy_names.of_arrays(), *numpy_names.of_values()]
+    known += [getattr(np, n, None) for n in numpy_names.OPERATIONS]
+    return {f.__name__: f for f in known if f and not isinstance(f, np.ufunc)}
 
 
 def run(rt, function, *arrays):

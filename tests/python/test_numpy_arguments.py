@@ -10,9 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from fuse_support import quietly
-
-from gpuos import array_methods, numpy_functions
+from fuse_support import functions_of_numpy, outcome
 
 AXES = [None, 0, 1, -1, 2, -3, (0, 1), (0, 0), ()]
 # What is tried for a parameter of this name; others are left as they are.
@@ -61,33 +59,27 @@ MORE = {"average": ZeroDivisionError}
 # A row of NaN alone has a place, as nobody looks at the elements.
 MORE |= dict.fromkeys(("nanargmax", "nanargmin"), ValueError)
 MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
+# What these give has no value, or is chosen by the shape.
+LEFT_OUT = ("empty_like", "savez", "savez_compressed", "where")
 
 
 def functions():
-    own = array_methods._functions()
-    of_numpy = [f for name in dir(np) if callable(f := getattr(np, name))]
-    of_numpy = [f for f in of_numpy if not isinstance(f, (type, np.ufunc))]
-    known = [f for f in of_numpy if numpy_functions.has(f) or f in own]
     found = {}
-    for function in [*known, np.linalg.norm]:
+    for name, function in functions_of_numpy().items():
         try:
             first, *others = inspect.signature(function).parameters.values()
         except ValueError:
             continue
-        if first.kind == first.VAR_POSITIONAL:
-            continue
-        names = [one.name for one in others]
         needed = [
             one.name
             for one in others
             if one.default is one.empty
             and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
         ]
-        if set(needed) <= VALUES.keys():
-            tried = [name for name in names if name in VALUES]
-            found[function.__name__] = (function, needed, tried)
-    for name in ("empty_like", "savez", "savez_compressed", "where"):
-        found.pop(name, None)
+        is_tried = first.kind != first.VAR_POSITIONAL and name not in LEFT_OUT
+        if is_tried and set(needed) <= VALUES.keys():
+            tried = [one.name for one in others if one.name in VALUES]
+            found[name] = (function, needed, tried)
     return found
 
 
@@ -102,13 +94,6 @@ def given(needed, tried):
         for values in itertools.product(*(VALUES[name] for name in names)):
             some = len(needed)
             yield values[:some], dict(zip(more, values[some:], strict=True))
-
-
-def outcome(function, *args, **keywords):
-    try:
-        return quietly(function, *args, **keywords)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        return error
 
 
 def call(function, args, keywords, x):

@@ -11,23 +11,22 @@ import collections
 import itertools
 import operator
 import re
-import warnings
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from fuse_support import quietly
+from fuse_support import functions_of_numpy, outcome
 
 import gpuos
-from gpuos import array_methods, numpy_functions, refusals
+from gpuos import refusals
 
 M = np.array([[1.0, 0.5], [0.25, -0.5]], "f4")
 MASK = np.array([[True, False], [True, True]])
 # Arguments that are tried until NumPy takes them.
 ARGUMENTS = [
     *((M,), (M, M), ([M, M],), (M, 1), (M, 0, 1), (M, (0, 1)), (M, (2, 2))),
-    *((M, "f8"), (MASK, M, M), ([MASK], [M])),
+    *((M, "f8"), (MASK, M, M), ([MASK], [M]), (M[0],), (M[None], 1)),
 ]
 # What is tried for a keyword of this name.
 VALUES = {
@@ -79,34 +78,21 @@ VALUES = {
 LEFT_OUT = ("array2string", "empty_like", "may_share_memory", "copyto", "save")
 
 
-def outcome(function, *args, **keywords):
-    try:
-        return quietly(function, *args, **keywords)
-    except Exception as error:  # noqa: BLE001 (check() says which may be)
-        return error
-
-
 def known_functions():
-    own = array_methods._functions()
-    found = {}
-    for name in dir(np):
-        with warnings.catch_warnings():  # of old names
-            warnings.simplefilter("ignore")
-            function = getattr(np, name)
-        if isinstance(function, (type, np.ufunc)) or not callable(function):
-            continue
-        if name in LEFT_OUT or name.startswith("save"):
-            continue
-        if not (function in own or numpy_functions.has(function)):
-            continue
-        for args in ARGUMENTS:
-            if not isinstance(outcome(function, *args), Exception):
-                found[name] = (function, args)
-                break
-    return found
+    """Return each function, and arguments that NumPy takes."""
+    for name, function in functions_of_numpy().items():
+        if not name.startswith(LEFT_OUT):
+            yield (
+                name,
+                (function, next(a for a in ARGUMENTS if fits(function, a))),
+            )
 
 
-FUNCTIONS = known_functions()
+def fits(function, args):
+    return not isinstance(outcome(function, *args), Exception)
+
+
+FUNCTIONS = dict(known_functions())
 
 
 def on(rt, x):

@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 import pytest
-from fuse_support import quietly
+from fuse_support import functions_of_numpy, outcome
 
 import gpuos
-from gpuos import _core, array_methods, numpy_functions
+from gpuos import numpy_names
 
 SHAPES = [(), (0,), (1,), (2,), (3,), (1, 3), (3, 1), (2, 3), (3, 3), (2, 1, 3)]
 FORMS = {
@@ -29,35 +29,17 @@ REFUSED = re.compile(
     "|expected arrays computed from"  # a gradient of no axes
     "|roll: expected axis="  # fused: rows would have to be joined
 )
-ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # For this NumPy looks at the elements.
 OF_ELEMENTS = "Weights sum to zero"
-
-
-def is_known(function) -> bool:
-    if isinstance(function, np.ufunc):
-        name = function.__name__
-        is_made = name in ("matmul", "vecdot")
-        return function.nin == 2 and (is_made or _core._is_operation(name))
-    if isinstance(function, type):
-        return False
-    own = array_methods._functions()
-    return numpy_functions.has(function) or function in own
-
-
-def outcome(function, *args):
-    try:
-        return quietly(function, *args)
-    except ERRORS as error:
-        return error
 
 
 def taken(rt, form):
     """Those of NumPy's functions that compute arrays of two, by name."""
     found = {}
-    of_numpy = [f for n in dir(np) if callable(f := getattr(np, n))]
-    for function in dict.fromkeys(f for f in of_numpy if is_known(f)):
-        name = function.__name__
+    operations = numpy_names.OPERATIONS | {"matmul": 2, "vecdot": 2}
+    names = [name for name, count in operations.items() if count == 2]
+    ufuncs = {n: getattr(np, n) for n in names if hasattr(np, n)}
+    for name, function in (functions_of_numpy() | ufuncs).items():
         for shapes in (((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (3,))):
             a, b = map(np.ones, shapes)
             made = outcome(form, function, rt.array(a), rt.array(b))
