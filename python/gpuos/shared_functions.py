@@ -318,7 +318,8 @@ def _slope(f: Any, step: Any, edge_order: int) -> Any:
                 f"gradient: expected {f.shape[-1:]} places along the axis, got "
                 f"{step.shape}"
             )
-        gaps = np.diff(step)
+        # Differences of unsigned integers would wrap.
+        gaps = np.diff(step.astype("f8") if step.dtype.kind in "iu" else step)
         before, after = gaps[:-1], gaps[1:]
         both = before + after
         inner = (

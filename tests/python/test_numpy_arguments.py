@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 from functools import partial
 
 import numpy as np
 import pytest
 from fuse_support import functions_of_numpy, outcome
+
+from gpuos import numpy_functions
 
 AXES = [None, 0, 1, -1, 2, -3, (0, 1), (0, 0), ()]
 # What is tried for a parameter of this name; others are left as they are.
@@ -39,6 +42,10 @@ VALUES = {
         "where": [True],
         "initial": [1],
         "deg": [True, False],
+        "offset": [0, 1, -1],
+        "repeats": [2, [2, 0, 1], [1, 2]],
+        "reps": [2, (2, 1, 2), (2, 3)],
+        "include_initial": [True],
     }.items()
     for name in names.split()
 }
@@ -59,6 +66,14 @@ MORE = {"average": ZeroDivisionError}
 # A row of NaN alone has a place, as nobody looks at the elements.
 MORE |= dict.fromkeys(("nanargmax", "nanargmin"), ValueError)
 MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
+# What NumPy computes and these refuse, the last ones in fused functions alone.
+REFUSED = re.compile(
+    "value without axes|axis of 0, got|expected (one|two) ax|dtype: expected"
+    "|argument order=|expected order='C'|expected numbers, got bool"
+    "|tuple indices must be"  # NumPy 2.4 has several axes of size()
+    "|argument shape=|roll: expected|got \\(order=|expected arrays computed from"
+    "|expected a value with axes, got one without"
+)
 # What these give has no value, or is chosen by the shape.
 LEFT_OUT = ("empty_like", "savez", "savez_compressed", "where")
 
@@ -102,6 +117,8 @@ def call(function, args, keywords, x):
 
 def check(name, wanted, got):
     if isinstance(got, Exception):
+        is_known = isinstance(wanted, Exception) or REFUSED.search(str(got))
+        assert is_known, f"{got!r}, not {wanted!r}"
         return
     if isinstance(wanted, Exception):
         assert isinstance(wanted, MORE.get(name, ())), f"NumPy says {wanted!r}"
@@ -131,7 +148,8 @@ def test_arguments_are_numpys(rt, name):
         has_computed = has_computed or not isinstance(got, Exception)
         try:
             check(name, wanted, got)
-            check(name, wanted, outcome(fused, rt.array(x)))
+            if numpy_functions.has(function):
+                check(name, wanted, outcome(fused, rt.array(x)))
         except AssertionError as error:
             what = f"{name} of {x}, {args}, {keywords}"
             raise AssertionError(what) from error

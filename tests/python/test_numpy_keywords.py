@@ -142,7 +142,8 @@ def test_each_keyword_works_or_is_named(rt, name):
         check(wanted, got, [f"{name}: ", f"{keyword}="])
         fused = rt.fuse(lambda x, y: function(*x, **y))
         got = outcome(fused, mine, {keyword: on(rt, value)})
-        check(wanted, got, [f"{name}: "])
+        if name != "size":  # a number, which is no result
+            check(wanted, got, [f"{name}: "])
     got = outcome(function, *mine, nonsense=1)
     assert isinstance(got, (TypeError, gpuos.InvalidArgument)), got
 
@@ -266,6 +267,8 @@ SAID = {
 FUSED = {
     "np.append(x, 3)": "append: expected values of the fused function",
     "x.std(where=x > 0, initial=1)": "std: expected no argument initial=",
+    "np.mean(x, where=x > 0, out=x)": "mean: expected no out=",
+    "np.nanstd(x, out=x)": "nanstd: expected no out=",
     "np.add.reduce(x, axis=0)": "add.reduce: a fused function has no",
     "m.T.reshape(-1)": r"reshape: .* got \(2, 3\); reshape",
     "np.clip(x, 0, 1, dtype='f4')": "clip: expected no argument dtype=",

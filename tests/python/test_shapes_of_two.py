@@ -1,4 +1,4 @@
-"""Functions of two arrays: what fits what, as NumPy has it.
+"""Functions of two arrays: which shapes fit, and the dtypes, as NumPy has it.
 
 Programs broadcast, so a function of NumPy that does not must say no by itself.
 """
@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from fuse_support import functions_of_numpy, outcome
+from fuse_support import ODD, functions_of_numpy, outcome
 
 import gpuos
 from gpuos import numpy_names
@@ -28,6 +28,8 @@ REFUSED = re.compile(
     "no products of matrices|has no such|value has no (memory|number)"
     "|expected arrays computed from"  # a gradient of no axes
     "|roll: expected axis="  # fused: rows would have to be joined
+    "|expected numbers, got bool"  # as the places of a gradient
+    "|expected a real dtype|complex"
 )
 # For this NumPy looks at the elements.
 OF_ELEMENTS = "Weights sum to zero"
@@ -36,7 +38,8 @@ OF_ELEMENTS = "Weights sum to zero"
 def taken(rt, form):
     """Those of NumPy's functions that compute arrays of two, by name."""
     found = {}
-    operations = numpy_names.OPERATIONS | {"matmul": 2, "vecdot": 2}
+    made = {"divmod": 2, "matmul": 2, "vecdot": 2}
+    operations = numpy_names.OPERATIONS | made
     names = [name for name, count in operations.items() if count == 2]
     ufuncs = {n: getattr(np, n) for n in names if hasattr(np, n)}
     for name, function in (functions_of_numpy() | ufuncs).items():
@@ -60,11 +63,14 @@ def check(wanted, got, what):
     else:
         many = (tuple, list)
         wanted = wanted if isinstance(wanted, many) else [wanted]
-        for x, y in zip(
-            wanted, got if isinstance(got, many) else [got], strict=True
-        ):
-            assert np.shape(x) == np.shape(y), what
-            np.testing.assert_allclose(np.asarray(y), x, 1e-5, 1e-6, str(what))
+        got = got if isinstance(got, many) else [got]
+        for pair in zip(wanted, got, strict=True):
+            x, y = map(np.asarray, pair)
+            assert (y.shape, y.dtype) == (x.shape, x.dtype), what
+            rough = 1e-2 if x.dtype == "float16" else 1e-5
+            np.testing.assert_allclose(
+                y, x, rough, rough / 10, err_msg=str(what)
+            )
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -83,5 +89,21 @@ def test_what_fits_is_what_numpy_takes(rt, form):
             ours = rt.array(a), rt.array(b)
             wanted = outcome(form, function, a, b)
             what = (name, *shapes)
+            check(wanted, outcome(form, function, *ours), what)
+            check(wanted, outcome(fused, *ours), (*what, "fused"))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_dtypes_are_those_of_numpy(rt, form):
+    for name, function in taken(rt, form).items():
+        if name in numpy_names.OPERATIONS or name == "empty_like":
+            continue  # test_vocabulary.py has operations
+        fused = rt.fuse(lambda a, b, f=function: form(f, a, b))
+        for dtypes in itertools.product(ODD, repeat=2):
+            numbers = zip(([1, 4, 2], [3, 1, 2]), dtypes, strict=True)
+            a, b = (np.array(x).astype(dtype) for x, dtype in numbers)
+            wanted = outcome(form, function, a, b)
+            ours = rt.array(a), rt.array(b)
+            what = (name, *dtypes)
             check(wanted, outcome(form, function, *ours), what)
             check(wanted, outcome(fused, *ours), (*what, "fused"))
