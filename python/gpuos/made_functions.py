@@ -264,9 +264,13 @@ def method_of(name: str) -> Callable[..., Any]:
     return call_method
 
 
-copy, ravel, reshape, squeeze, swapaxes = map(
-    method_of, ("copy", "ravel", "reshape", "squeeze", "swapaxes")
+copy, ravel, squeeze, swapaxes = map(
+    method_of, ("copy", "ravel", "squeeze", "swapaxes")
 )
+
+
+def reshape(a: Any, shape: Any, order: str = "C") -> Any:
+    return a.reshape(shape, order=order)
 
 
 def astype(x: Any, dtype: Any, /, **_: Any) -> Any:

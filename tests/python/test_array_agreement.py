@@ -14,20 +14,11 @@ from fuse_support import (
     ODD,
     assert_close,
     name_of,
+    outcome,
     quietly,
 )
 
 import gpuos
-
-REFUSALS = (TypeError, ValueError, IndexError, OverflowError)
-
-
-def outcome(function, *args, **keywords):
-    """What it gives; an error's class is the library's own matter."""
-    try:
-        return quietly(function, *args, **keywords)
-    except REFUSALS as error:
-        return error
 
 
 def as_numpy(x):

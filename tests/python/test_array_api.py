@@ -326,24 +326,9 @@ def fused(rt, function, positional, named):
 
 # They may be refused: a value has no shape, no memory and no runtime.
 NEED_SHAPES = {
-    "asarray",
-    "broadcast_to",
-    "cumulative_prod",
-    "cumulative_sum",
-    "diff",
-    "flip",
-    "from_dlpack",
-    "full_like",
-    "isin",
-    "ones_like",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "tile",
-    "tril",
-    "triu",
-    "zeros_like",
+    *("asarray", "broadcast_to", "cumulative_prod", "cumulative_sum", "diff"),
+    *("flip", "from_dlpack", "full_like", "isin", "ones_like", "repeat"),
+    *("reshape", "roll", "squeeze", "tile", "tril", "triu", "zeros_like"),
 }
 
 
