@@ -133,26 +133,34 @@ void def_more_activations(Table& m) {
       "clip(x, min_val, max_val).");
 }
 
-void def_reductions(Table& m) {
+template <Value (*kFunction)(const Value&, const Axes&, bool)>
+void def_reduction(Table& m, const char* name, const char* doc) {
   m.def_static(
-      "logsumexp",
-      [](const py::object& x, const py::object& axis, bool keepdims) {
-        return logsumexp(of(x, "logsumexp"), axes_of(axis), keepdims);
+      name,
+      [name](const py::object& x, const py::object& axis, bool keepdims) {
+        return kFunction(of(x, name), axes_of(axis), keepdims);
       },
       py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
-      "log(sum(exp(x))), without overflow.");
+      doc);
+}
+
+template <Value (*kFunction)(const Value&, const Axes&)>
+void def_rows(Table& m, const char* name, const char* doc) {
   m.def_static(
-      "softmax",
-      [](const py::object& x, const py::object& axis) {
-        return softmax(of(x, "softmax"), axes_of(axis));
+      name,
+      [name](const py::object& x, const py::object& axis) {
+        return kFunction(of(x, name), axes_of(axis));
       },
-      py::arg("x"), py::arg("axis") = -1, "exp(x) / sum(exp(x)).");
-  m.def_static(
-      "log_softmax",
-      [](const py::object& x, const py::object& axis) {
-        return log_softmax(of(x, "log_softmax"), axes_of(axis));
-      },
-      py::arg("x"), py::arg("axis") = -1, "log(softmax(x)).");
+      py::arg("x"), py::arg("axis") = -1, doc);
+}
+
+void def_reductions(Table& m) {
+  def_reduction<logsumexp>(m, "logsumexp",
+                           "log(sum(exp(x))), without overflow.");
+  def_reduction<count_nonzero>(m, "count_nonzero",
+                               "How many elements are not 0.");
+  def_rows<softmax>(m, "softmax", "exp(x) / sum(exp(x)).");
+  def_rows<log_softmax>(m, "log_softmax", "log(softmax(x)).");
   m.def_static(
       "norm",
       [](const py::object& x, double ord, const py::object& axis,
@@ -161,13 +169,18 @@ void def_reductions(Table& m) {
       },
       py::arg("x"), py::arg("ord") = 2.0, py::arg("axis") = py::none(),
       py::arg("keepdims") = false, "The norm of vectors along `axis`.");
+}
+
+template <Value (*kFunction)(const Operand&, const Operand&, const Operand&)>
+void def_sum(Table& m, const char* name, const char* doc) {
   m.def_static(
-      "count_nonzero",
-      [](const py::object& x, const py::object& axis, bool keepdims) {
-        return count_nonzero(of(x, "count_nonzero"), axes_of(axis), keepdims);
+      name,
+      [name](const py::object& x, const py::object& y,
+             const py::object& alpha) {
+        const auto given = operands_of({x.ptr(), y.ptr(), alpha.ptr()}, name);
+        return kFunction(given[0], given[1], given[2]);
       },
-      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
-      "How many elements are not 0.");
+      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1, doc);
 }
 
 void def_choices(Table& m) {
@@ -189,23 +202,8 @@ void def_choices(Table& m) {
       },
       py::arg("x"), py::arg("min") = py::none(), py::arg("max") = py::none(),
       "x, no less than `min` and no more than `max`.");
-  m.def_static(
-      "add",
-      [](const py::object& x, const py::object& y, const py::object& alpha) {
-        const auto given = operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "add");
-        return add(given[0], given[1], given[2]);
-      },
-      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1,
-      "x + alpha * y.");
-  m.def_static(
-      "subtract",
-      [](const py::object& x, const py::object& y, const py::object& alpha) {
-        const auto given =
-            operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "subtract");
-        return subtract(given[0], given[1], given[2]);
-      },
-      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1,
-      "x - alpha * y.");
+  def_sum<add>(m, "add", "x + alpha * y.");
+  def_sum<subtract>(m, "subtract", "x - alpha * y.");
   m.def_static(
       "expand_dims",
       [](const py::object& x, const py::object& axis) {
