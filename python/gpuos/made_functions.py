@@ -264,9 +264,13 @@ def method_of(name: str) -> Callable[..., Any]:
     return call_method
 
 
-copy, ravel, squeeze, swapaxes = map(
-    method_of, ("copy", "ravel", "squeeze", "swapaxes")
-)
+ravel, squeeze, swapaxes = map(method_of, ("ravel", "squeeze", "swapaxes"))
+
+
+def copy(a: Any, order: str = "K") -> Any:
+    if order not in ("C", "K", "A"):
+        raise _core.InvalidArgument(f"copy: expected order='C', got {order!r}")
+    return a.copy()
 
 
 def reshape(a: Any, shape: Any, order: str = "C") -> Any:

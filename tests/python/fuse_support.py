@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import gpuos
-from gpuos import numpy_names
 
 DTYPES = [
     np.dtype(name)
@@ -113,13 +112,6 @@ def outcome(function, *args, **keywords):
         return quietly(function, *args, **keywords)
     except ERRORS as error:
         return error
-
-
-def functions_of_numpy():
-    """Return those that are no ufuncs and that values or arrays have, by name."""
-    known = [*numpy_names.of_arrays(), *numpy_names.of_values()]
-    known += [getattr(np, n, None) for n in numpy_names.OPERATIONS]
-    return {f.__name__: f for f in known if f and not isinstance(f, np.ufunc)}
 
 
 def run(rt, function, *arrays):

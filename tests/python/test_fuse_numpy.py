@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuse_support import DTYPES, functions_of_numpy, outcome, run, sample
+from fuse_support import DTYPES, outcome, run, sample
+from numpy_support import functions_of_numpy
 
 import gpuos
 from gpuos import numpy_names, refusals

@@ -16,7 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from fuse_support import functions_of_numpy, outcome
+from fuse_support import outcome
+from numpy_support import VALUES, functions_of_numpy
 
 import gpuos
 from gpuos import refusals
@@ -29,50 +30,12 @@ ARGUMENTS = [
     *((M, "f8"), (MASK, M, M), ([MASK], [M]), (M[0],), (M[None], 1)),
 ]
 # What is tried for a keyword of this name.
-VALUES = {
-    "dtype": "f8",
-    "casting": "unsafe",
-    "order": "C",
-    "device": None,
-    "copy": True,
-    "subok": True,
-    "shape": (2, 2),
+KEYWORDS = {name: values[0] for name, values in VALUES.items()} | {
     "where": MASK,
-    "initial": 1.0,
-    "returned": True,
-    "keepdims": True,
-    "axis": 0,
-    "ddof": 1,
-    "correction": 1,
     "mean": np.array([[0.5]], "f4"),
-    "k": 1,
-    "equal_nan": True,
-    "rtol": 0.1,
-    "atol": 0.1,
-    "prepend": 0,
-    "n": 1,
     "append": np.array([[1], [2]]),
-    "edge_order": 1,
-    "invert": True,
-    "assume_unique": True,
-    "kind": "sort",
-    "default": 1,
-    "nan": 1.0,
-    "posinf": 1.0,
-    "neginf": 1.0,
-    "dx": 2.0,
     "weights": M * M,
     "x": M * M,
-    "mode": "edge",
-    "sparse": True,
-    "indexing": "ij",
-    "a_min": 0,
-    "min": 0,
-    "include_initial": True,
-    "offset": 1,
-    "axes": (1, 0),
-    "decimals": 1,
-    "deg": True,
 }
 # They look at the host's memory, or at none that has a value.
 LEFT_OUT = ("array2string", "empty_like", "may_share_memory", "copyto", "save")
@@ -132,9 +95,9 @@ def test_each_keyword_works_or_is_named(rt, name):
     function, args = FUNCTIONS[name]
     mine = [on(rt, x) for x in args]
     for keyword in refusals.parameters_of(function):
-        if keyword not in VALUES:
+        if keyword not in KEYWORDS:
             continue
-        value = VALUES[keyword]
+        value = KEYWORDS[keyword]
         wanted = outcome(function, *args, **{keyword: value})
         if isinstance(wanted, TypeError):  # it is among `args`
             continue

@@ -7,7 +7,7 @@ import inspect
 
 import numpy as np
 import pytest
-from fuse_support import functions_of_numpy
+from numpy_support import functions_of_numpy
 
 import gpuos
 from gpuos import array_api, numpy_names
