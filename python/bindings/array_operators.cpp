@@ -2,7 +2,6 @@
 // operation, which gpuos/arrays.py makes at its first use.
 #include "array_operators.h"
 
-#include <algorithm>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -66,16 +65,6 @@ struct OfMatmul {};
 struct OfPositive {};
 struct OfGreater {};
 struct OfGreaterEqual {};
-
-// The names of NumPy's functions, by Python's numbers of comparisons.
-constexpr const char* kComparisons[] = {
-    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
-static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
-              Py_GT == 4 && Py_GE == 5);
-
-bool is_comparison(std::string_view name) {
-  return std::ranges::find(kComparisons, name) != std::end(kComparisons);
-}
 
 bool has_axes(PyObject* object) {
   return Py_TYPE(object) == array_type &&
@@ -150,7 +139,8 @@ PyObject* compare_by(const char* name, PyObject* x, PyObject* y,
                      int operation) noexcept {
   return guarded([&] {
     const WithoutLock to_others;
-    return function(name)(kComparisons[operation], py::handle(x), py::handle(y))
+    return function(name)(kComparisonNames[operation], py::handle(x),
+                          py::handle(y))
         .release()
         .ptr();
   });

@@ -13,6 +13,7 @@
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
+#include "operator_slots.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"
@@ -175,11 +176,6 @@ py::object compute_in(DType dtype, const std::string& name,
   throw InvalidArgument(name + ": expected operands of which the result is " +
                         std::string(name_of(dtype)) +
                         " without losing their kind of number, got " + given);
-}
-
-bool is_comparison(std::string_view name) {
-  return name == "less" || name == "less_equal" || name == "greater" ||
-         name == "greater_equal" || name == "equal" || name == "not_equal";
 }
 
 py::object compute_ufunc(const py::object& ufunc, const std::string& name,

@@ -14,6 +14,21 @@ def functions_of_numpy():
     return {f.__name__: f for f in known if f and not isinstance(f, np.ufunc)}
 
 
+def agree(wanted, got):
+    """Check shapes, dtypes and numbers, in sequences too."""
+    if isinstance(wanted, (tuple, list)):
+        for one, other in zip(wanted, got, strict=True):
+            agree(one, other)
+        return
+    wanted, got = np.asarray(wanted), np.asarray(got)
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    if wanted.dtype.kind == "U":
+        assert wanted == got
+        return
+    near = 1e-2 if wanted.dtype == "float16" else 1e-5
+    np.testing.assert_allclose(got, wanted, rtol=near, atol=near / 10)
+
+
 # What is tried for a parameter of this name. As a keyword it is the first one.
 VALUES = {
     name: values

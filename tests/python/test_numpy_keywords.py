@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from fuse_support import outcome
-from numpy_support import VALUES, functions_of_numpy
+from numpy_support import VALUES, agree, functions_of_numpy
 
 import gpuos
 from gpuos import refusals
@@ -62,20 +62,6 @@ def on(rt, x):
     if isinstance(x, list):
         return [on(rt, one) for one in x]
     return rt.array(x) if isinstance(x, np.ndarray) else x
-
-
-def agree(wanted, got):
-    if isinstance(wanted, (tuple, list)):
-        assert len(wanted) == len(got)
-        for one, other in zip(wanted, got, strict=True):
-            agree(one, other)
-        return
-    wanted, got = np.asarray(wanted), np.asarray(got)
-    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
-    if wanted.dtype.kind == "U":
-        assert wanted == got
-    else:
-        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
 def check(wanted, got, words):

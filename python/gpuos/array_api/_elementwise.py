@@ -43,26 +43,18 @@ def _binary(numpys: str) -> Any:
     return compute
 
 
-# The standard's names of functions that NumPy calls otherwise.
+# The standard's names of functions that NumPy calls otherwise: arccos is acos.
 _NAMES = {
     "absolute": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
     "conjugate": "conj",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
-    "power": "pow",
     "right_shift": "bitwise_right_shift",
 }
 # Not all of these are in the standard.
 for _numpys, _operands in (OPERATIONS | {"round": 1}).items():
     _made = _unary(_numpys) if _operands == 1 else _binary(_numpys)
-    _name = _NAMES.get(_numpys, _numpys)
+    _name = _NAMES.get(_numpys, _numpys.replace("arc", "a"))
     globals()[_name] = named(_made, _name, f"numpy.{_numpys}")
 pow = named(lambda x1, x2, /: power(x1, x2), "pow", "numpy.power")
 
