@@ -22,11 +22,7 @@ DTYPES = [
 ]
 # What these give has no counterpart in NumPy, or other fields.
 APART = {
-    "__array_namespace_info__",
-    "empty",
-    "empty_like",
-    "finfo",
-    "iinfo",
+    *("__array_namespace_info__", "empty", "empty_like", "finfo", "iinfo"),
     "isdtype",
 }
 # Functions of single elements are in test_faces.py but for those with keywords.

@@ -49,6 +49,7 @@ _NAMES = {
     "conjugate": "conj",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
+    "power": "pow",
     "right_shift": "bitwise_right_shift",
 }
 # Not all of these are in the standard.
