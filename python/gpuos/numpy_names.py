@@ -1,8 +1,8 @@
-"""The table of NumPy's names: what computes each of values and of arrays.
+"""The table of NumPy's names: what computes each for values and for arrays.
 
-A name stands where it is computed. An operation is a line of
-include/gpuos/vocabulary.h, or is made of these in C++. Another one is a function
-without an underscore, in a module that is named here.
+No list repeats a name. An operation is a line of include/gpuos/vocabulary.h, or
+C++ makes it of these. Any other name is that of a function, without an
+underscore, in a module that this table reads.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ OPERATIONS = _core._operations()
 
 @cache
 def of_values() -> Table:
-    """Return what computes a function of NumPy of values, by that function."""
+    """Return what computes each function of NumPy for values."""
     return _named(shared_functions, numpy_reductions, made_functions)
 
 
 @cache
 def of_arrays() -> Table:
-    """Return what computes a function of arrays, where no program does alone."""
+    """Return what computes functions for arrays that are no program alone."""
     names = ("array_methods", "array_functions")
     own = (importlib.import_module(f"gpuos.{name}") for name in names)
     return _named(shared_functions, *own)
 
 
 def reductions() -> list[str]:
-    """Return the names of reductions, those of other names too."""
+    """Return the names of all reductions."""
     return [function.__name__ for function in _named(numpy_reductions)]
 
 

@@ -283,7 +283,7 @@ def _of_numbers(reduction: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-# ---- NumPy's names.
+# ---- NumPy's names, in the order of the tables above.
 
 argmax, argmin, ptp = map(method_of, ("argmax", "argmin", "ptp"))
 all, any, max, min, prod, sum = map(_reduction, _STARTS)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from fuse_support import outcome
 from numpy_support import VALUES, agree, functions_of_numpy
+from peers_support import on
 
 import gpuos
 from gpuos import refusals
@@ -56,12 +57,6 @@ def fits(function, args):
 
 
 FUNCTIONS = dict(known_functions())
-
-
-def on(rt, x):
-    if isinstance(x, list):
-        return [on(rt, one) for one in x]
-    return rt.array(x) if isinstance(x, np.ndarray) else x
 
 
 def check(wanted, got, words):

@@ -8,6 +8,7 @@ import inspect
 import numpy as np
 import pytest
 from numpy_support import functions_of_numpy
+from peers_support import on
 
 import gpuos
 from gpuos import array_api, numpy_names
@@ -249,17 +250,6 @@ def functions_with_out():
                 yield name
 
 
-def arrays_of(rt, args):
-    return [
-        arrays_of(rt, x)
-        if isinstance(x, list)
-        else rt.array(x)
-        if isinstance(x, np.ndarray)
-        else x
-        for x in args
-    ]
-
-
 def test_whatever_takes_an_out_checks_it(rt):
     """Arrays, NumPy's and tuples of one; no other shape and nothing else."""
     m = np.array([[1.0, 0.5], [0.25, -0.5]])
@@ -267,7 +257,7 @@ def test_whatever_takes_an_out_checks_it(rt):
     for name in functions_with_out():
         function = getattr(np, name)
         for args in ((m,), (m, m), ([m, m],), (m, 1), (m, 0, 1), (m, (0, 1))):
-            mine = arrays_of(rt, args)
+            mine = on(rt, args)
             with contextlib.suppress(Exception):  # those of other arguments
                 expected = np.asarray(function(*args))
                 if isinstance(function(*mine), gpuos.Array):

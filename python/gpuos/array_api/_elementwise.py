@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuos import _core, complex_functions
-from gpuos.arrays import call, operation, power
+from gpuos import _core, arrays, complex_functions
 from gpuos.numpy_names import OPERATIONS
 
 
@@ -18,7 +17,7 @@ def run(function: Any, *args: Any, **keywords: Any) -> Any:
     """Call it as a program, or as a part of the fused function around it."""
     if any(type(x) is _core.Value for x in args):
         return function(*args, **keywords)
-    return call(function, *args, **keywords)
+    return arrays.call(function, *args, **keywords)
 
 
 def named(compute: Any, name: str, like: str) -> Any:
@@ -31,14 +30,14 @@ def _unary(numpys: str) -> Any:
     def compute(x: Any, /) -> Any:
         if complex_functions.has(numpys, x):
             return complex_functions.call(numpys, x)
-        return operation(numpys)(x)
+        return arrays.operation(numpys)(x)
 
     return compute
 
 
 def _binary(numpys: str) -> Any:
     def compute(x1: Any, x2: Any, /) -> Any:
-        return operation(numpys)(x1, x2)
+        return arrays.operation(numpys)(x1, x2)
 
     return compute
 
@@ -49,15 +48,14 @@ _NAMES = {
     "conjugate": "conj",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
-    "power": "pow",
     "right_shift": "bitwise_right_shift",
 }
-# Not all of these are in the standard.
+# Not all of these are in the standard. They become functions of this module.
 for _numpys, _operands in (OPERATIONS | {"round": 1}).items():
     _made = _unary(_numpys) if _operands == 1 else _binary(_numpys)
     _name = _NAMES.get(_numpys, _numpys.replace("arc", "a"))
     globals()[_name] = named(_made, _name, f"numpy.{_numpys}")
-pow = named(lambda x1, x2, /: power(x1, x2), "pow", "numpy.power")
+pow = named(lambda x1, x2, /: arrays.power(x1, x2), "pow", "numpy.power")
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
