@@ -2,12 +2,12 @@
 // operation, which gpuos/arrays.py makes at its first use.
 #include "array_operators.h"
 
-#include <algorithm>
 #include <iterator>
-#include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "array.h"
 #include "array_view.h"
@@ -60,16 +60,6 @@ struct OfMatmul {};
 struct OfPositive {};
 struct OfGreater {};
 struct OfGreaterEqual {};
-
-// The names of NumPy's functions, by Python's numbers of comparisons.
-constexpr const char* kComparisons[] = {
-    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
-static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
-              Py_GT == 4 && Py_GE == 5);
-
-bool is_comparison(std::string_view name) {
-  return std::ranges::find(kComparisons, name) != std::end(kComparisons);
-}
 
 bool has_axes(PyObject* object) {
   return Py_TYPE(object) == array_type &&
@@ -144,7 +134,8 @@ PyObject* compare_by(const char* name, PyObject* x, PyObject* y,
                      int operation) noexcept {
   return guarded([&] {
     const WithoutLock to_others;
-    return function(name)(kComparisons[operation], py::handle(x), py::handle(y))
+    return function(name)(kComparisonNames[operation], py::handle(x),
+                          py::handle(y))
         .release()
         .ptr();
   });
@@ -236,45 +227,39 @@ constexpr std::pair<const char*, binaryfunc> kInPlace[] = {
     {"__irshift__", in_place<Op::RightShift>},
 };
 
-// With NumPy's arguments.
-constexpr const char* kMethods[] = {
-    "all",       "any",    "argmax",  "argmin",  "astype",   "clip", "conj",
-    "conjugate", "copy",   "cumprod", "cumsum",  "diagonal", "dot",  "fill",
-    "flatten",   "item",   "max",     "mean",    "min",      "prod", "ptp",
-    "ravel",     "repeat", "round",   "squeeze", "std",      "sum",  "swapaxes",
-    "tolist",    "trace",  "var"};
-constexpr const char* kSpecialMethods[] = {
-    "__array_ufunc__", "__array_function__",
-    "__copy__",        "__dask_tokenize__",
-    "__deepcopy__",    "__reduce_ex__",
-    "__bool__",        "__complex__",
-    "__contains__",    "__float__",
-    "__format__",      "__imatmul__",
-    "__index__",       "__int__",
-    "__iter__",        "__round__",
-    "__setitem__",     "__str__"};
+// With NumPy's arguments. gpuos/array_methods.py has what they call.
+constexpr const char* kMethods =
+    "all any argmax argmin astype clip conj conjugate copy cumprod cumsum "
+    "diagonal dot fill flatten item max mean min prod ptp ravel repeat round "
+    "squeeze std sum swapaxes tolist trace var";
 // They raise, and say what to call.
-constexpr const char* kRefused[] = {"argpartition", "argsort", "choose",
-                                    "compress",     "nonzero", "partition",
-                                    "searchsorted", "sort",    "take"};
+constexpr const char* kRefused =
+    "argpartition argsort choose compress nonzero partition searchsorted sort "
+    "take";
+constexpr const char* kProtocols =
+    "__array_ufunc__ __array_function__ __copy__ __dask_tokenize__ "
+    "__deepcopy__ __reduce_ex__ __bool__ __complex__ __contains__ __float__ "
+    "__format__ __imatmul__ __index__ __int__ __iter__ __round__ __setitem__ "
+    "__str__";
 // Attributes that NumPy's arrays have and these lack: its memory is another's,
 // and tasks write there.
-constexpr const char* kLacking[] = {
-    "base",         "byteswap", "ctypes",   "data",     "dump",
-    "dumps",        "flags",    "flat",     "getfield", "itemset",
-    "newbyteorder", "put",      "resize",   "setfield", "setflags",
-    "tobytes",      "tofile",   "tostring", "view"};
+constexpr const char* kLacking =
+    "base byteswap ctypes data dump dumps flags flat getfield itemset "
+    "newbyteorder put resize setfield setflags tobytes tofile tostring view";
+
+std::vector<std::string> words(const char* text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
 
 // Calls a method in gpuos/array_methods.py.
-py::object call_method(const char* name, const py::object& self,
+py::object call_method(const std::string& name, const py::object& self,
                        const py::args& args = {},
                        const py::kwargs& keywords = {}) {
   if (Py_TYPE(self.ptr()) != array_type)
-    refuse_type(name, "a gpuos.Array", self);
+    refuse_type(name.c_str(), "a gpuos.Array", self);
   const WithoutLock to_others;
-  const py::object methods =
-      python_module("gpuos.array_methods").attr("METHODS");
-  return methods[name](self, *args, **keywords);
+  return method(name.c_str())(self, *args, **keywords);
 }
 
 }  // namespace
@@ -295,28 +280,28 @@ void add_operators(py::class_<Array>& type) {
       return py::reinterpret_steal<py::object>(made);
     });
   }
-  const std::span<const char* const> in_python[] = {kMethods, kSpecialMethods,
-                                                    kRefused};
-  for (const auto names : in_python)
-    for (const char* name : names)
-      type.def(name, [name](const py::object& self, const py::args& args,
-                            const py::kwargs& keywords) {
-        return call_method(name, self, args, keywords);
-      });
+  for (const char* names : {kMethods, kRefused, kProtocols})
+    for (const std::string& name : words(names))
+      type.def(name.c_str(),
+               [name](const py::object& self, const py::args& args,
+                      const py::kwargs& keywords) {
+                 return call_method(name, self, args, keywords);
+               });
   type.def("__delitem__",
            [](const py::object&, const py::object& index) -> py::object {
              throw InvalidArgument("array: expected no del x[i], got " +
                                    kind_shown(index) +
                                    "; concatenate() joins what is to stay");
            });
-  for (const char* name : kLacking)
-    type.def_property_readonly(name, [name](const py::object&) -> py::object {
-      std::string text(name);
-      text += ": an array of gpuos has no such attribute; x.numpy().";
-      text += name;
-      text += " waits and is that of a copy";
-      throw py::attribute_error(text);
-    });
+  for (const std::string& name : words(kLacking))
+    type.def_property_readonly(
+        name.c_str(), [name](const py::object&) -> py::object {
+          std::string text(name);
+          text += ": an array of gpuos has no such attribute; x.numpy().";
+          text += name;
+          text += " waits and is that of a copy";
+          throw py::attribute_error(text);
+        });
   type.def_property_readonly(
       "mT", [](const py::object& self) { return call_method("mT", self); });
 }

@@ -2,6 +2,10 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "errors.h"
 #include "gpuos/program_ops.h"
 
@@ -11,6 +15,17 @@ namespace gpuos::python {
 inline bool is_repeated(PyObject* object) noexcept {
   const PySequenceMethods* methods = Py_TYPE(object)->tp_as_sequence;
   return methods != nullptr && methods->sq_repeat != nullptr;
+}
+
+/// The names of NumPy's functions, by Python's numbers of comparisons.
+inline constexpr const char* kComparisonNames[] = {
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
+              Py_GT == 4 && Py_GE == 5);
+
+inline bool is_comparison(std::string_view name) {
+  return std::ranges::find(kComparisonNames, name) !=
+         std::end(kComparisonNames);
 }
 
 // Python's operators as slots of a type: it calls them without the price of

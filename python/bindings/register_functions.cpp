@@ -127,25 +127,31 @@ void def_more_activations(Table& m) {
       py::arg("x"), py::arg("min_val") = -1.0, py::arg("max_val") = 1.0);
 }
 
-void def_reductions(Table& m) {
+template <Value (*kFunction)(const Value&, const Axes&, bool)>
+void def_reduction(Table& m, const char* name) {
   m.def_static(
-      "logsumexp",
-      [](const py::object& x, const py::object& axis, bool keepdims) {
-        return logsumexp(of(x, "logsumexp"), axes_of(axis), keepdims);
+      name,
+      [name](const py::object& x, const py::object& axis, bool keepdims) {
+        return kFunction(of(x, name), axes_of(axis), keepdims);
       },
       py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false);
+}
+
+template <Value (*kFunction)(const Value&, const Axes&)>
+void def_rows(Table& m, const char* name) {
   m.def_static(
-      "softmax",
-      [](const py::object& x, const py::object& axis) {
-        return softmax(of(x, "softmax"), axes_of(axis));
+      name,
+      [name](const py::object& x, const py::object& axis) {
+        return kFunction(of(x, name), axes_of(axis));
       },
       py::arg("x"), py::arg("axis") = -1);
-  m.def_static(
-      "log_softmax",
-      [](const py::object& x, const py::object& axis) {
-        return log_softmax(of(x, "log_softmax"), axes_of(axis));
-      },
-      py::arg("x"), py::arg("axis") = -1);
+}
+
+void def_reductions(Table& m) {
+  def_reduction<logsumexp>(m, "logsumexp");
+  def_reduction<count_nonzero>(m, "count_nonzero");
+  def_rows<softmax>(m, "softmax");
+  def_rows<log_softmax>(m, "log_softmax");
   m.def_static(
       "norm",
       [](const py::object& x, double ord, const py::object& axis,
@@ -154,12 +160,18 @@ void def_reductions(Table& m) {
       },
       py::arg("x"), py::arg("ord") = 2.0, py::arg("axis") = py::none(),
       py::arg("keepdims") = false);
+}
+
+template <Value (*kFunction)(const Operand&, const Operand&, const Operand&)>
+void def_sum(Table& m, const char* name) {
   m.def_static(
-      "count_nonzero",
-      [](const py::object& x, const py::object& axis, bool keepdims) {
-        return count_nonzero(of(x, "count_nonzero"), axes_of(axis), keepdims);
+      name,
+      [name](const py::object& x, const py::object& y,
+             const py::object& alpha) {
+        const auto given = operands_of({x.ptr(), y.ptr(), alpha.ptr()}, name);
+        return kFunction(given[0], given[1], given[2]);
       },
-      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false);
+      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1);
 }
 
 void def_choices(Table& m) {
@@ -179,21 +191,8 @@ void def_choices(Table& m) {
         return clip(value, bound(low, value, true), bound(high, value, false));
       },
       py::arg("x"), py::arg("min") = py::none(), py::arg("max") = py::none());
-  m.def_static(
-      "add",
-      [](const py::object& x, const py::object& y, const py::object& alpha) {
-        const auto given = operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "add");
-        return add(given[0], given[1], given[2]);
-      },
-      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1);
-  m.def_static(
-      "subtract",
-      [](const py::object& x, const py::object& y, const py::object& alpha) {
-        const auto given =
-            operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "subtract");
-        return subtract(given[0], given[1], given[2]);
-      },
-      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1);
+  def_sum<add>(m, "add");
+  def_sum<subtract>(m, "subtract");
   m.def_static(
       "expand_dims",
       [](const py::object& x, const py::object& axis) {
@@ -202,7 +201,7 @@ void def_choices(Table& m) {
       },
       py::arg("x"), py::arg("axis"));
   m.def_static(
-      "concatenate",
+      "_concatenate",
       [](const py::object& values, const py::object& axis) {
         std::vector<Value> parts;
         for (const py::handle value : items_of(values, "concatenate"))
@@ -212,14 +211,14 @@ void def_choices(Table& m) {
       },
       py::arg("values"), py::arg("axis") = 0);
   m.def_static(
-      "roll",
+      "_roll",
       [](const py::object& x, const py::object& shift, const py::object& axis) {
         return roll(of(x, "roll"), integer_of(shift, "roll"),
                     integer_as<int>(axis, "axis"));
       },
       py::arg("x"), py::arg("shift"), py::arg("axis"));
   m.def_static(
-      "split",
+      "_split",
       [](const py::object& x, const py::object& sections,
          const py::object& axis) {
         return split(of(x, "split"), integer_as<int>(sections, "split"),
@@ -227,7 +226,7 @@ void def_choices(Table& m) {
       },
       py::arg("x"), py::arg("sections"), py::arg("axis") = 0);
   m.def_static(
-      "moveaxis",
+      "_moveaxis",
       [](const py::object& x, const py::object& source,
          const py::object& destination) {
         return moveaxis(of(x, "moveaxis"), some_axes_of(source, "moveaxis"),

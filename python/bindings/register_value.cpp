@@ -406,7 +406,7 @@ void add_refusals(Class& type) {
 }  // namespace
 
 void register_value(py::module_& module) {
-  module.def("_is_operation", &is_operation, py::arg("name"));
+  module.def("_operations", &operations);
   auto type = add_result_class<Value>(module, "Value");
   value_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   add_class_property(type);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -63,8 +65,9 @@ Value positive(const Value& x);
 /// The operators of numbers.
 void add_operators(pybind11::class_<Value>& type);
 
-/// Whether programs have what NumPy, or SciPy, calls so.
-bool is_operation(const std::string& name);
+/// Returns the functions of each element, by the names of NumPy or SciPy, and
+/// how many operands they have.
+std::map<std::string, std::size_t> operations();
 
 /// The part of NumPy's __array_ufunc__ that programs have.
 pybind11::object call_ufunc(const pybind11::object& ufunc,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
+#include "operator_slots.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"
@@ -176,11 +178,6 @@ py::object compute_in(DType dtype, const std::string& name,
                         " without losing their kind of number, got " + given);
 }
 
-bool is_comparison(std::string_view name) {
-  return name == "less" || name == "less_equal" || name == "greater" ||
-         name == "greater_equal" || name == "equal" || name == "not_equal";
-}
-
 py::object compute_ufunc(const py::object& ufunc, const std::string& name,
                          const std::vector<PyObject*>& objects) {
   if (name == "divmod") {
@@ -204,8 +201,11 @@ py::object compute_ufunc(const py::object& ufunc, const std::string& name,
 
 }  // namespace
 
-bool is_operation(const std::string& name) {
-  return known_functions().contains(name);
+std::map<std::string, std::size_t> operations() {
+  std::map<std::string, std::size_t> found;
+  for (const auto& [name, function] : known_functions())
+    found.emplace(name, function.operands);
+  return found;
 }
 
 Value positive(const Value& x) {
@@ -230,7 +230,7 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
     for (const py::handle input : inputs) all.push_back(input.ptr());
     return all;
   }();
-  if (is_operation(name) || name == "divmod" || name == "modf" ||
+  if (known_functions().contains(name) || name == "divmod" || name == "modf" ||
       name == "frexp") {
     if (py::object made = numbers_result(ufunc, inputs, keywords)) return made;
   }

@@ -86,7 +86,7 @@ def _share(runtime: Runtime, is_shared: bool = ...) -> Runtime:
 def _has_captured(runtime: Runtime) -> bool:
     """Whether a captured CUDA graph runs tasks of it."""
 
-def _is_operation(name: str) -> bool: ...
+def _operations() -> dict[str, int]: ...
 def _watch_arrays(watch: Any) -> None:
     """Have a gpuos::ArrayWatch, from a capsule "gpuos.array_watch", told of
     tasks on foreign arrays, until the process ends.
@@ -2041,21 +2041,17 @@ class _Functions:
     def expand_dims(x: Value, axis: int | Sequence[int]) -> Value:
         """New axes of size 1, at these places of the result."""
     @staticmethod
-    def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
-        """The values behind each other along an axis."""
+    def _concatenate(values: Sequence[Value], axis: int = 0) -> Value: ...
     @staticmethod
-    def roll(x: Value, shift: int, axis: int) -> Value:
-        """The elements moved along an axis, the last ones to the front."""
+    def _roll(x: Value, shift: int, axis: int) -> Value: ...
     @staticmethod
-    def split(x: Value, sections: int, axis: int = 0) -> list[Value]:
-        """Parts of the same size along an axis."""
+    def _split(x: Value, sections: int, axis: int = 0) -> list[Value]: ...
     @staticmethod
-    def moveaxis(
+    def _moveaxis(
         x: Value,
         source: int | Sequence[int],
         destination: int | Sequence[int],
-    ) -> Value:
-        """Axes at other places; the others keep their order."""
+    ) -> Value: ...
 
 @final
 class Program:

@@ -1,6 +1,7 @@
 """NumPy's functions of arrays that need to know how long they are.
 
-`gpuos.array_api` has those of its standard from here.
+Each function without an underscore that has a name of NumPy's computes NumPy's:
+see `numpy_names.py`. `gpuos.array_api` has those of its standard from here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core, made_functions
+from gpuos import _core
 from gpuos.array_methods import (
     as_bool,
     axis_in,
@@ -24,7 +25,8 @@ from gpuos.array_methods import (
     reshape,
     set_item,
 )
-from gpuos.arrays import call, check_operands, given, in_place
+from gpuos.arrays import call, given, in_place
+from gpuos.shared_functions import along
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,11 +54,6 @@ def axis_of(axis: Any, ndim: int) -> int:
     return axes_of(operator.index(axis), ndim)[0]
 
 
-def along(axis: int, begin: int, end: int | None) -> tuple[slice, ...]:
-    """Return the index of a part of one axis, which counts from 0."""
-    return (*(slice(None),) * axis, slice(begin, end))
-
-
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     axis = axis_of(axis, x.ndim)
     before: tuple[Any, ...] = (slice(None),) * axis
@@ -67,14 +64,15 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 # ---- Copies.
 
 
-def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
+def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
     """Repeat each element; an array of counts is waited for."""
     if axis is None:
-        x, axis = reshape(x, -1), 0
-    axis = axis_of(axis, x.ndim)
-    if isinstance(repeats, Array) and repeats.size != 1:
-        return _repeat_each(x, repeats.tolist(), axis)
-    return _repeated(x, int(repeats), axis, is_each=True)
+        a, axis = reshape(a, -1), 0
+    axis = axis_of(axis, a.ndim)
+    counts = repeats if isinstance(repeats, Array) else np.asarray(repeats)
+    if counts.size == 1:
+        return _repeated(a, int(counts), axis, is_each=True)
+    return _repeat_each(a, counts.tolist(), axis)
 
 
 def _repeat_each(x: Array, counts: Sequence[int], axis: int) -> Array:
@@ -87,8 +85,8 @@ def _repeat_each(x: Array, counts: Sequence[int], axis: int) -> Array:
     made = x.runtime.empty(shape, x.dtype)
     begin = 0
     for i, count in enumerate(counts):
-        to = along(axis, begin, begin + count)
-        made[to] = x[along(axis, i, i + 1)]
+        to = along(axis, slice(begin, begin + count))
+        made[to] = x[along(axis, slice(i, i + 1))]
         begin += count
     return made
 
@@ -108,9 +106,9 @@ def _repeated(x: Array, count: int, axis: int, is_each: bool) -> Array:
     return reshape(made, (*before, extent * count, *after))
 
 
-def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
+def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     if axis is None:
-        made: Array = reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+        made: Array = reshape(roll(reshape(a, -1), shift, axis=0), a.shape)
         return made
     shifts = shift.numpy() if isinstance(shift, Array) else np.asarray(shift)
     if shifts.ndim > 1 or shifts.dtype.kind not in "biu":
@@ -118,53 +116,52 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
             f"roll: expected shift as integers, got {shifts.dtype} of shape "
             f"{shifts.shape}"
         )
-    if x.ndim == 0:
+    if a.ndim == 0:
         raise _core.InvalidArgument(
             f"roll: expected axis=None for a value without axes, got {axis}"
         )
-    for by, one in np.broadcast(shifts, axes_of(axis, x.ndim)):
-        x = _rolled(x, int(by), int(one))
-    return x
+    for by, one in np.broadcast(shifts, axes_of(axis, a.ndim)):
+        a = _rolled(a, int(by), int(one))
+    return a
 
 
 def _rolled(x: Array, shift: int, axis: int) -> Array:
     made = x.runtime.empty(x.shape, x.dtype)
     extent = x.shape[axis]
     by = shift % extent if extent else 0
-    made[along(axis, by, None)] = x[along(axis, 0, extent - by)]
-    made[along(axis, 0, by)] = x[along(axis, extent - by, None)]
+    made[along(axis, slice(by, None))] = x[along(axis, slice(0, extent - by))]
+    made[along(axis, slice(0, by))] = x[along(axis, slice(extent - by, None))]
     return made
 
 
-def tile(x: Array, repetitions: Sequence[int], /) -> Array:
-    ndim = max(x.ndim, len(repetitions))
-    counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
-    made = copy(x).reshape((1,) * (ndim - x.ndim) + x.shape)
+def tile(A: Array, reps: Any) -> Array:
+    counts = np.atleast_1d(reps).tolist()
+    counts = [1] * (A.ndim - len(counts)) + counts
+    made = copy(A).reshape((1,) * (len(counts) - A.ndim) + A.shape)
     for axis, count in enumerate(counts):
         if count != 1:
             made = _repeated(made, count, axis, is_each=False)
     return made
 
 
-def tril(x: Array, /, *, k: int = 0) -> Any:
-    made: Any = np.where(
-        distance_from_diagonal(x.runtime, x.shape, k) <= 0, x, x.dtype.type(0)
-    )
-    return made
+def tril(m: Array, k: int = 0) -> Any:
+    is_left = distance_from_diagonal(m.runtime, m.shape, k) <= 0
+    return np.where(is_left, m, m.dtype.type(0))
 
 
-def triu(x: Array, /, *, k: int = 0) -> Any:
-    made: Any = np.where(
-        distance_from_diagonal(x.runtime, x.shape, k) >= 0, x, x.dtype.type(0)
-    )
-    return made
+def triu(m: Array, k: int = 0) -> Any:
+    is_right = distance_from_diagonal(m.runtime, m.shape, k) >= 0
+    return np.where(is_right, m, m.dtype.type(0))
 
 
 def distance_from_diagonal(
     runtime: _core.Runtime, shape: tuple[int, ...], k: int
 ) -> Array:
-    """Return how far right of the k-th diagonal each place of a matrix is."""
-    rows, columns = shape[-2:]
+    """Return how far right of the k-th diagonal each place of a matrix is.
+
+    A row stands for a square, as in NumPy.
+    """
+    rows, columns = (shape[-2:] * 2)[-2:]
     # Farther away is no place at all.
     k = max(-rows, min(k, columns))
     right = runtime.arange(-k, columns - k, dtype="int64")
@@ -182,8 +179,10 @@ def cumulative_prod(
     axis: int | None = None,
     dtype: Any = None,
     include_initial: Any = False,
-) -> Array:
-    return _running("multiply", 1, x, axis, dtype, include_initial)
+    out: Any = None,
+) -> Any:
+    made = _running("multiply", 1, x, axis, dtype, include_initial)
+    return given("cumulative_prod", made, out)
 
 
 def cumulative_sum(
@@ -193,8 +192,10 @@ def cumulative_sum(
     axis: int | None = None,
     dtype: Any = None,
     include_initial: Any = False,
-) -> Array:
-    return _running("add", 0, x, axis, dtype, include_initial)
+    out: Any = None,
+) -> Any:
+    made = _running("add", 0, x, axis, dtype, include_initial)
+    return given("cumulative_sum", made, out)
 
 
 def _running(
@@ -203,7 +204,7 @@ def _running(
     x: Array,
     axis: int | None,
     dtype: Any,
-    has_start: Any,
+    has_start: Any = False,
 ) -> Array:
     if axis is None and x.ndim > 1:
         raise _core.InvalidArgument(
@@ -215,13 +216,13 @@ def _running(
     shape[axis] += first
     made = x.runtime.empty(shape, dtype or _dtype_of_sum(x.dtype))
     if has_start:
-        made[along(axis, 0, 1)] = start
-    sums = made[along(axis, first, None)]
+        made[along(axis, slice(0, 1))] = start
+    sums = made[along(axis, slice(first, None))]
     sums[...] = x
     step = 1
     while step < x.shape[axis]:
-        later, earlier = along(axis, step, None), along(axis, 0, -step)
-        in_place(name, sums[later], sums[earlier])
+        later = sums[along(axis, slice(step, None))]
+        in_place(name, later, sums[along(axis, slice(0, -step))])
         step *= 2
     return made
 
@@ -235,7 +236,7 @@ def _dtype_of_sum(dtype: np.dtype[Any]) -> np.dtype[Any]:
 # ---- Under NumPy's names.
 
 
-def _diff(
+def diff(
     a: Array,
     n: int = 1,
     axis: int = -1,
@@ -261,46 +262,30 @@ def _rows_beside(x: Any, like: Array, axis: int) -> Any:
     return np.broadcast_to(x, shape)
 
 
-def _scanned(function: Callable[..., Any]) -> Callable[..., Any]:
+def _scanned(name: str, start: int) -> Callable[..., Any]:
     def compute(
         a: Any, axis: int | None = None, dtype: Any = None, out: Any = None
     ) -> Any:
         if axis is None:
             a, axis = ravel(a), 0
-        made = function(a, axis=axis, dtype=dtype)
-        return given(function.__name__, made, out)
+        return given(name, _running(name, start, a, axis, dtype), out)
 
     return compute
 
 
-def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    def compute(x: Any, *, out: Any = None, **keywords: Any) -> Any:
-        return given(function.__name__, function(x, **keywords), out)
+def _without_nan(function: Callable[..., Any], neutral: int) -> Any:
+    def compute(a: Any, *args: Any, **keywords: Any) -> Any:
+        a = np.where(np.isnan(a), neutral, a)
+        return function(a, *args, **keywords)
 
     return compute
 
 
-_cumsum = _scanned(cumulative_sum)
-_cumprod = _scanned(cumulative_prod)
+cumprod, cumsum = _scanned("multiply", 1), _scanned("add", 0)
+nancumprod, nancumsum = _without_nan(cumprod, 1), _without_nan(cumsum, 0)
 
 
-def _nancumsum(a: Any, *args: Any, **keywords: Any) -> Any:
-    return _cumsum(np.where(np.isnan(a), 0, a), *args, **keywords)
-
-
-def _nancumprod(a: Any, *args: Any, **keywords: Any) -> Any:
-    return _cumprod(np.where(np.isnan(a), 1, a), *args, **keywords)
-
-
-def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
-    if not isinstance(repeats, Array):
-        repeats = np.asarray(repeats)
-        if repeats.size != 1:
-            repeats = a.runtime.array(repeats)
-    return repeat(a, repeats, axis=axis)
-
-
-def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a copy. NumPy returns a view that cannot be written."""
     one, other = axes_of((axis1, axis2), a.ndim)
     if one == other:
@@ -318,13 +303,13 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return made
 
 
-def _diag(v: Any, k: int = 0) -> Array:
+def diag(v: Any, k: int = 0) -> Array:
     if v.ndim not in (1, 2):
         raise _core.InvalidArgument(
             f"diag: expected one axis or two, got {v.ndim}"
         )
     if v.ndim == 2:
-        return _diagonal(v, k)
+        return diagonal(v, k)
     size = v.shape[0] + abs(k)
     made: Array = v.runtime.zeros((size, size), v.dtype)
     first = k if k >= 0 else -k * size
@@ -333,7 +318,7 @@ def _diag(v: Any, k: int = 0) -> Array:
     return made
 
 
-def _trace(
+def trace(
     a: Any,
     offset: int = 0,
     axis1: int = 0,
@@ -341,11 +326,11 @@ def _trace(
     dtype: Any = None,
     out: Any = None,
 ) -> Any:
-    diagonal = _diagonal(a, offset, axis1, axis2)
-    return given("trace", diagonal.sum(-1, dtype=dtype), out)
+    made = diagonal(a, offset, axis1, axis2).sum(-1, dtype=dtype)
+    return given("trace", made, out)
 
 
-def _array_split(
+def array_split(
     ary: Any, indices_or_sections: Any, axis: int = 0
 ) -> Sequence[Any]:
     if np.ndim(indices_or_sections) == 0:
@@ -361,7 +346,7 @@ def _array_split(
     return parts
 
 
-def _copyto(
+def copyto(
     dst: Any, src: Any, casting: Any = "same_kind", where: Any = True
 ) -> None:
     if not isinstance(dst, Array):
@@ -380,7 +365,7 @@ def _copyto(
     set_item(dst, ..., src)
 
 
-def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     if isinstance(a, Array) and isinstance(b, Array):
         return _core._overlap(_core._view_at(a, None), b)
     # NumPy sees the memory of the host itself.
@@ -402,47 +387,5 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     return as_bool(is_same.all())
 
 
-def isclose(
-    a: Any,
-    b: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-) -> Array:
-    check_operands("isclose", (a, b))
-    made: Array = call(
-        made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan
-    )
-    return made
-
-
 def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> bool:
-    return as_bool(isclose(a, b, *args, **keywords).all())
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "allclose": allclose,
-    "array_equal": array_equal,
-    "array_split": _array_split,
-    "copyto": _copyto,
-    "cumprod": _cumprod,
-    "cumsum": _cumsum,
-    "cumulative_prod": _with_out(cumulative_prod),
-    "cumulative_sum": _with_out(cumulative_sum),
-    "diag": _diag,
-    "diagonal": _diagonal,
-    "diff": _diff,
-    "imag": lambda val: val.imag,
-    "isclose": isclose,
-    "may_share_memory": _may_share_memory,
-    "nancumprod": _nancumprod,
-    "nancumsum": _nancumsum,
-    "real": lambda val: val.real,
-    "repeat": _repeat,
-    "roll": lambda a, shift, axis=None: roll(a, shift, axis=axis),
-    "tile": lambda A, reps: tile(A, np.atleast_1d(reps).tolist()),
-    "trace": _trace,
-    "tril": lambda m, k=0: tril(m, k=k),
-    "triu": lambda m, k=0: triu(m, k=k),
-    "unstack": unstack,
-}
+    return as_bool(np.isclose(a, b, *args, **keywords).all())

@@ -1,15 +1,25 @@
-"""Methods of gpuos.Array, and NumPy's functions for arrays, by their names."""
+"""Methods of gpuos.Array, and NumPy's functions of arrays.
+
+Each function without an underscore that has a name of NumPy's computes NumPy's:
+see `numpy_names.py`.
+"""
 
 from __future__ import annotations
 
-import importlib
 import operator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from gpuos import _core, array_text, made_functions, numpy_functions, sending
+from gpuos import (
+    _core,
+    array_text,
+    made_functions,
+    numpy_functions,
+    numpy_names,
+    sending,
+)
 from gpuos.arrays import (
     as_numpys,
     call,
@@ -383,18 +393,6 @@ def nan_to_num(
     return made
 
 
-# Methods that only look at the array do that on the host.
-_OF_HOST = (
-    "array2string",
-    "array_repr",
-    "array_str",
-    "save",
-    "savetxt",
-    "savez",
-    "savez_compressed",
-)
-
-
 def of_host(function: Callable[..., Any]) -> Callable[..., Any]:
     def take(x: Any) -> Any:
         return x.numpy() if isinstance(x, Array) else x
@@ -414,14 +412,6 @@ def _imaginary_part(x: Any) -> Any:
     return x.imag
 
 
-def _transpose(x: Array, axes: Any = None) -> Array:
-    return x.transpose(axes)
-
-
-def _size(x: Array, axis: int | None = None) -> int:
-    return x.size if axis is None else x.shape[axis]
-
-
 def _conjugate(x: Array) -> Array:
     if x.dtype.kind != "c":  # as NumPy's method, and not its function
         return x
@@ -429,67 +419,14 @@ def _conjugate(x: Array) -> Array:
     return made
 
 
-@cache
-def _functions() -> dict[Any, Callable[..., Any]]:
-    own = (
-        astype,
-        concatenate,
-        copy,
-        empty_like,
-        expand_dims,
-        full_like,
-        moveaxis,
-        nan_to_num,
-        ones_like,
-        ravel,
-        reshape,
-        squeeze,
-        stack,
-        swapaxes,
-        zeros_like,
+# These only look at an array, which they do on the host.
+array2string, array_repr, array_str, save, savetxt, savez, savez_compressed = (
+    of_host(getattr(np, name))
+    for name in (
+        *("array2string", "array_repr", "array_str"),
+        *("save", "savetxt", "savez", "savez_compressed"),
     )
-    known: dict[str, Callable[..., Any]] = {f.__name__: f for f in own}
-    known |= {
-        **{
-            name: numpy_functions.handler(name)
-            for name in (
-                "atleast_1d",
-                "atleast_2d",
-                "atleast_3d",
-                "column_stack",
-                "dsplit",
-                "dstack",
-                "flip",
-                "fliplr",
-                "flipud",
-                "gradient",
-                "hsplit",
-                "hstack",
-                "iscomplexobj",
-                "isrealobj",
-                "meshgrid",
-                "result_type",
-                "rot90",
-                "select",
-                "split",
-                "vsplit",
-                "vstack",
-            )
-        },
-        "matrix_transpose": lambda x: swapaxes(x, -1, -2),
-        "ndim": lambda x: x.ndim,
-        "permute_dims": _transpose,
-        "shape": lambda x: x.shape,
-        "size": _size,
-        "transpose": _transpose,
-    }
-    known |= {name: of_host(getattr(np, name)) for name in _OF_HOST}
-    known |= importlib.import_module("gpuos.array_functions").FUNCTIONS
-    return {
-        getattr(np, name): function
-        for name, function in known.items()
-        if hasattr(np, name)  # NumPy 1 has not all
-    }
+)
 
 
 def call_function(
@@ -510,51 +447,31 @@ def call_function(
         )
     if Value in types:
         return NotImplemented
-    own = _functions().get(function)
+    own = numpy_names.of_arrays().get(function)
     if own is None and not numpy_functions.has(function):
         refuse(function)
     made = called(function, own or partial(call, function), args, keywords)
     return as_numpys(function, made)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(np, name)
-    own = partial(call, function)
-    return lambda *args, **keywords: called(function, own, args, keywords)
+class _Methods(dict[str, "Callable[..., Any]"]):
+    """The methods of an array; those that have no line here are NumPy's."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(np, name)
+        is_own = function in numpy_names.of_arrays()
+        if is_own or not numpy_functions.has(function):
+            # NumPy hands it to call_function(), which refuses some.
+            self[name] = function
+            return function
+        own = partial(call, function)
+        self[name] = lambda *args, **named: called(function, own, args, named)
+        return self[name]
 
 
 # bindings/array_operators.cpp calls these, by the names of the methods.
-METHODS: dict[str, Callable[..., Any]] = (
+METHODS = _Methods(
     {
-        name: _method(name)
-        for name in (
-            "all",
-            "any",
-            "argmax",
-            "argmin",
-            "clip",
-            "dot",
-            "max",
-            "mean",
-            "min",
-            "prod",
-            "ptp",
-            "round",
-            "std",
-            "sum",
-            "var",
-        )
-    }
-    # NumPy hands these to call_function(), which refuses some.
-    | {
-        name: getattr(np, name)
-        for name in (
-            *("argpartition", "argsort", "choose", "compress", "cumprod"),
-            *("cumsum", "diagonal", "nonzero", "partition", "repeat"),
-            *("searchsorted", "sort", "take", "trace"),
-        )
-    }
-    | {
         "__array_function__": call_function,
         "__array_ufunc__": call_ufunc,
         "__bool__": as_bool,

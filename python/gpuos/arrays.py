@@ -14,6 +14,7 @@ import numpy as np
 
 from gpuos import _core, complex_functions
 from gpuos.fusing import deferred
+from gpuos.numpy_names import OPERATIONS
 from gpuos.refusals import parameters_of
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def call_ufunc(
             f"__array_ufunc__: expected a ufunc, got {type(ufunc).__name__}"
         )
     name = ufunc.__name__
-    if not (name in _MADE or _core._is_operation(name)):
+    if not (name in _MADE or name in OPERATIONS):
         refuse(ufunc)
     if method != "__call__":
         raise _core.InvalidArgument(

@@ -226,23 +226,16 @@ def _sqrt(a: Any, b: Any) -> Parts:
     )
 
 
+# By NumPy's names.
 _FUNCTIONS: dict[str, Callable[[Any, Any], Parts]] = {
-    "arccos": _arccos,
-    "arccosh": _arccosh,
-    "arcsin": _arcsin,
-    "arcsinh": _arcsinh,
-    "arctan": _arctan,
-    "arctanh": _arctanh,
-    "cos": _cos,
-    "cosh": _cosh,
-    "expm1": _expm1,
-    "log10": _log_of(_BASES["log10"]),
-    "log1p": _log1p,
-    "log2": _log_of(_BASES["log2"]),
+    **{
+        name: globals()[f"_{name}"]
+        for name in (
+            *("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh"),
+            *("cos", "cosh", "sin", "sinh", "tan", "tanh"),
+            *("expm1", "log1p", "sign"),
+        )
+    },
+    **{name: _log_of(base) for name, base in _BASES.items()},
     "round": _rint,
-    "sign": _sign,
-    "sin": _sin,
-    "sinh": _sinh,
-    "tan": _tan,
-    "tanh": _tanh,
 }

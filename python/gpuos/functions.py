@@ -16,37 +16,12 @@ from gpuos._core import Array, Value, _Functions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "add",
-    "celu",
-    "clip",
-    "count_nonzero",
-    "elu",
-    "erf",
-    "erfc",
-    "expand_dims",
-    "gelu",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "lgamma",
-    "log_softmax",
-    "logsigmoid",
-    "logsumexp",
-    "mish",
-    "norm",
-    "relu",
-    "rsqrt",
-    "selu",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softplus",
-    "softsign",
-    "subtract",
-    "where",
-]
+__all__ = [name for name in dir(_Functions) if not name.startswith("_")]
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Any]: ...
 
 
 def _of_arrays_too(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,32 +40,6 @@ def _of_arrays_too(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-add = _of_arrays_too(_Functions.add)
-celu = _of_arrays_too(_Functions.celu)
-clip = _of_arrays_too(_Functions.clip)
-count_nonzero = _of_arrays_too(_Functions.count_nonzero)
-elu = _of_arrays_too(_Functions.elu)
-erf = _of_arrays_too(_Functions.erf)
-erfc = _of_arrays_too(_Functions.erfc)
-expand_dims = _of_arrays_too(_Functions.expand_dims)
-gelu = _of_arrays_too(_Functions.gelu)
-hardsigmoid = _of_arrays_too(_Functions.hardsigmoid)
-hardswish = _of_arrays_too(_Functions.hardswish)
-hardtanh = _of_arrays_too(_Functions.hardtanh)
-leaky_relu = _of_arrays_too(_Functions.leaky_relu)
-lgamma = _of_arrays_too(_Functions.lgamma)
-log_softmax = _of_arrays_too(_Functions.log_softmax)
-logsigmoid = _of_arrays_too(_Functions.logsigmoid)
-logsumexp = _of_arrays_too(_Functions.logsumexp)
-mish = _of_arrays_too(_Functions.mish)
-norm = _of_arrays_too(_Functions.norm)
-relu = _of_arrays_too(_Functions.relu)
-rsqrt = _of_arrays_too(_Functions.rsqrt)
-selu = _of_arrays_too(_Functions.selu)
-sigmoid = _of_arrays_too(_Functions.sigmoid)
-silu = _of_arrays_too(_Functions.silu)
-softmax = _of_arrays_too(_Functions.softmax)
-softplus = _of_arrays_too(_Functions.softplus)
-softsign = _of_arrays_too(_Functions.softsign)
-subtract = _of_arrays_too(_Functions.subtract)
-where = _of_arrays_too(_Functions.where)
+globals().update(
+    {name: _of_arrays_too(getattr(_Functions, name)) for name in __all__}
+)

@@ -1,15 +1,21 @@
-"""NumPy's functions that are made of others, for the values of fused functions."""
+"""NumPy's functions for the values of fused functions, made of others.
+
+Each function without an underscore that has a name of NumPy's computes NumPy's:
+see `numpy_names.py`.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
 import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core
+from gpuos import _core, functions
 from gpuos._core import InvalidArgument, OutOfRange
+from gpuos.shared_functions import along, as_integer, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +25,7 @@ Value = _core.Value
 # ---- Numbers.
 
 
-def _is_close(
+def isclose(
     a: Any,
     b: Any,
     rtol: Any = 1e-5,
@@ -33,8 +39,8 @@ def _is_close(
     return is_near | (np.isnan(a) & np.isnan(b)) if equal_nan else is_near
 
 
-def _all_close(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
-    return _is_close(a, b, *args, **keywords).all()
+def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
+    return isclose(a, b, *args, **keywords).all()
 
 
 def is_float(x: Any) -> bool:
@@ -47,14 +53,14 @@ def _as_float(x: Any) -> Any:
     return x if is_float(x) else np.rint(x)
 
 
-def _modf(x: Any) -> tuple[Any, Any]:
+def modf(x: Any) -> tuple[Any, Any]:
     x = _as_float(x)
     whole = np.trunc(x)
     part = np.where(np.isinf(x), 0, x - whole)
     return np.copysign(part, x), whole
 
 
-def _frexp(x: Any) -> tuple[Any, Any]:
+def frexp(x: Any) -> tuple[Any, Any]:
     x = _as_float(x)
     is_number = np.isfinite(x) & (x != 0)
     size = np.where(is_number, np.abs(x), 1)
@@ -66,12 +72,12 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     return np.where(is_number, mantissa, x), np.where(is_number, exponent, 0)
 
 
-def _round(a: Any, decimals: int = 0) -> Any:
+def round(a: Any, decimals: int = 0) -> Any:
     decimals = operator.index(decimals)
     if a.dtype.kind in "biu" and decimals >= 0:
         return a if a.dtype.kind != "b" else np.rint(a)
     if a.dtype.kind in "iu":
-        return _round(a.astype(np.float64), decimals).astype(a.dtype)
+        return round(a.astype(np.float64), decimals).astype(a.dtype)
     if not is_float(a) and decimals != 0:
         raise _core.InvalidArgument(
             f"round: expected decimals=0 for {a.dtype}, got {decimals}"
@@ -84,7 +90,87 @@ def _round(a: Any, decimals: int = 0) -> Any:
     return np.rint(a / scale) * scale
 
 
-# ---- Products.
+around = round
+
+
+def fix(x: Any) -> Any:
+    return np.trunc(x)
+
+
+def isposinf(x: Any) -> Any:
+    return np.isinf(x) & (x > 0)
+
+
+def isneginf(x: Any) -> Any:
+    return np.isinf(x) & (x < 0)
+
+
+def iscomplex(x: Any) -> Any:
+    return x.imag != 0
+
+
+def isreal(x: Any) -> Any:
+    return x.imag == 0
+
+
+def nan_to_num(
+    x: Any,
+    copy: bool = True,
+    nan: Any = 0.0,
+    posinf: Any = None,
+    neginf: Any = None,
+) -> Any:
+    if not copy:
+        raise _core.InvalidArgument(
+            "nan_to_num: expected copy=True in a fused function, got "
+            f"{copy!r}; return what is computed, and give out=x to the call"
+        )
+    if x.dtype.kind in "biu":
+        return x
+    if x.dtype.kind == "c":
+        parts = (
+            nan_to_num(part, copy, nan, posinf, neginf)
+            for part in (x.real, x.imag)
+        )
+        return next(parts) + 1j * next(parts)
+    dtype = x.dtype
+    largest = _largest(dtype)
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
+    x = np.where(np.isnan(x), nan, x)
+    # Not `x == inf`: a dtype without infinity would make a number of that.
+    x = np.where(np.isinf(x) & (x > 0), high, x)
+    return np.where(np.isinf(x) & (x < 0), low, x).astype(dtype)
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    """The largest number of a real dtype."""
+    # NumPy's finfo() knows its own dtypes only.
+    if dtype.isbuiltin == 1:
+        return float(np.finfo(dtype).max)
+    return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    is_complex = z.dtype.kind == "c"
+    angle = np.arctan2(z.imag, z.real) if is_complex else np.arctan2(0, z)
+    return np.degrees(angle) if deg else angle
+
+
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Any:
+    low = a_min if min is None else min
+    high = a_max if max is None else max
+    return functions.clip(a, low, high)
+
+
+# ---- Products and norms.
 
 
 def check_same_shape(name: str, a: Any, b: Any) -> None:
@@ -101,7 +187,7 @@ def _ndim(x: Any) -> int:
     return ndim
 
 
-def _matmul(a: Any, b: Any) -> Any:
+def matmul(a: Any, b: Any) -> Any:
     """The product of two rows: of others there is none."""
     if _ndim(a) != 1 or _ndim(b) != 1:
         raise _core.InvalidArgument(
@@ -117,15 +203,18 @@ def _matmul(a: Any, b: Any) -> Any:
     return products.sum(dtype=products.dtype)
 
 
-def _dot(a: Any, b: Any) -> Any:
-    return a * b if _ndim(a) == 0 or _ndim(b) == 0 else _matmul(a, b)
+def dot(a: Any, b: Any) -> Any:
+    return a * b if _ndim(a) == 0 or _ndim(b) == 0 else matmul(a, b)
 
 
-def _vdot(a: Any, b: Any) -> Any:
-    return _matmul(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+inner = dot
 
 
-def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+def vdot(a: Any, b: Any) -> Any:
+    return matmul(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+
+
+def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
     a, b = np.shape(x1), np.shape(x2)
     has_axis = all(-len(shape) <= axis < len(shape) for shape in (a, b))
     if not has_axis or a[axis] != b[axis]:
@@ -139,25 +228,107 @@ def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
     return products.sum(-1, dtype=products.dtype)
 
 
+def outer(a: Any, b: Any) -> Any:
+    return np.ravel(a)[:, None] * np.ravel(b)
+
+
+def norm(
+    x: Any,
+    ord: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    if isinstance(axis, Value):
+        axis = as_integer(axis, "norm")
+    axes = x.ndim if axis is None else np.size(axis)
+    if ord is not None and axes != (2 if ord == "fro" else 1):
+        raise _core.InvalidArgument(
+            f"norm: expected {'two axes' if ord == 'fro' else 'one axis'} for "
+            f"ord={ord!r}, got axis={axis!r} of {x.ndim} axes"
+        )
+    if axis is not None and axes not in (1, 2):
+        raise _core.InvalidArgument(
+            f"norm: expected one or two axes, got axis={axis!r}"
+        )
+    order = 2.0 if ord is None or ord == "fro" else float(ord)
+    return functions.norm(x, order, axis, keepdims)
+
+
 # ---- Views.
 
 
-def _at_least(ndim: int) -> Callable[..., Any]:
-    index: dict[int, Any] = {
-        0: (None,) * ndim,
-        1: (None, slice(None), None)[:ndim],
-        2: (slice(None), slice(None), None),
-    }
+def method_of(name: str) -> Callable[..., Any]:
+    def call_method(a: Any, *args: Any, **keywords: Any) -> Any:
+        return getattr(a, name)(*args, **keywords)
 
-    def widen(*arrays: Any) -> Any:
-        made = tuple(a if a.ndim >= ndim else a[index[a.ndim]] for a in arrays)
-        return made if len(made) != 1 else made[0]
-
-    return widen
+    return call_method
 
 
-_rows = _at_least(2)
-_slabs = _at_least(3)
+ravel, squeeze, swapaxes = map(method_of, ("ravel", "squeeze", "swapaxes"))
+
+
+def copy(a: Any, order: str = "K") -> Any:
+    if order not in ("C", "K", "A"):
+        raise _core.InvalidArgument(f"copy: expected order='C', got {order!r}")
+    return a.copy()
+
+
+def reshape(a: Any, shape: Any, order: str = "C") -> Any:
+    return a.reshape(shape, order=order)
+
+
+def astype(x: Any, dtype: Any, /, **_: Any) -> Any:
+    return x.astype(dtype)
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    return functions.expand_dims(a, axis)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    return _core._Functions._moveaxis(a, source, destination)
+
+
+def broadcast_to(array: Any, shape: Any) -> Any:
+    return array._broadcast_to(shape)
+
+
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    for a in args:
+        if not isinstance(a, Value):
+            raise _core.InvalidArgument(
+                "broadcast_arrays: expected values of the fused function, got "
+                f"{type(a).__name__}"
+            )
+    shape = np.broadcast_shapes(*(a.shape for a in args))
+    return tuple(np.broadcast_to(a, shape) if shape else a for a in args)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None and a.ndim == 0 and np.ndim(shift) < 2:
+        return a
+    if axis is None:
+        if a.ndim != 1:
+            raise _core.InvalidArgument(
+                f"roll: expected axis= of a value with {a.ndim} axes, got none"
+            )
+        axis = 0
+    if isinstance(shift, Value):
+        shift = as_integer(shift, "roll")
+    if isinstance(axis, Value):
+        axis = as_integer(axis, "roll")
+    is_flat = np.ndim(shift) < 2 and np.ndim(axis) < 2
+    shifts, axes = np.broadcast_arrays(shift, axis) if is_flat else ((), ())
+    if np.size(shifts) == 0:
+        raise _core.InvalidArgument(
+            "roll: expected shift and axis as integers or tuples of them"
+        )
+    for one, place in zip(np.ravel(shifts), np.ravel(axes), strict=True):
+        a = _core._Functions._roll(a, int(one), int(place))
+    return a
+
+
+# ---- Arrays beside each other.
 
 
 def in_dtype(name: str, arrays: Any, dtype: Any, casting: Any) -> Any:
@@ -174,71 +345,35 @@ def in_dtype(name: str, arrays: Any, dtype: Any, casting: Any) -> Any:
     return [a.astype(dtype) for a in arrays]
 
 
-def _hstack(tup: Any, **keywords: Any) -> Any:
-    parts = [np.atleast_1d(a) for a in tup]
-    axis = 0 if parts[0].ndim == 1 else 1
-    return np.concatenate(parts, axis, **keywords)
+def concatenate(
+    arrays: Any,
+    axis: Any = 0,
+    out: None = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    if out is not None:
+        raise _core.InvalidArgument(
+            "concatenate: expected no out= in a fused function; give out= to "
+            "its call"
+        )
+    if axis is None:
+        arrays, axis = [a.reshape(-1) for a in arrays], 0
+    arrays = in_dtype("concatenate", arrays, dtype, casting)
+    return _core._Functions._concatenate(arrays, axis)
 
 
-def _vstack(tup: Any, **keywords: Any) -> Any:
-    return np.concatenate([_rows(a) for a in tup], **keywords)
+def stack(arrays: Any, axis: int = 0, out: None = None, **keywords: Any) -> Any:
+    parts = [expand_dims(a, axis) for a in arrays]
+    return concatenate(parts, axis, out, **keywords)
 
 
-def _column_stack(tup: Any) -> Any:
-    return np.concatenate([_rows(a).T if a.ndim < 2 else a for a in tup], 1)
-
-
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate([arr, values], axis=axis)
 
 
-def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    for a in args:
-        if not isinstance(a, Value):
-            raise _core.InvalidArgument(
-                "broadcast_arrays: expected values of the fused function, got "
-                f"{type(a).__name__}"
-            )
-    shape = np.broadcast_shapes(*(a.shape for a in args))
-    return tuple(np.broadcast_to(a, shape) if shape else a for a in args)
-
-
-def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    if len(axes) != 2 or (axes[0] - axes[1]) % max(m.ndim, 1) == 0:
-        raise _core.InvalidArgument(
-            f"rot90: expected two axes that differ, got {axes}"
-        )
-    one, other = axes
-    if k % 4 == 0:
-        return m
-    if k % 4 == 2:
-        return np.flip(np.flip(m, one), other)
-    if k % 4 == 1:
-        return np.swapaxes(np.flip(m, other), one, other)
-    return np.flip(np.swapaxes(m, one, other), other)
-
-
-def _outer(a: Any, b: Any) -> Any:
-    return np.ravel(a)[:, None] * np.ravel(b)
-
-
-def _split_along(axis: int) -> Callable[..., Any]:
-    least = 1 if axis == 1 else max(axis + 1, 2)
-
-    def split(ary: Any, indices_or_sections: Any) -> Any:
-        if ary.ndim < least:
-            raise _core.InvalidArgument(
-                f"{'vhd'[axis]}split: expected {least} axes or more, got "
-                f"{ary.ndim}"
-            )
-        # A row has one axis only.
-        along = 0 if axis == 1 and ary.ndim == 1 else axis
-        return np.split(ary, indices_or_sections, along)
-
-    return split
-
-
-def _tile(A: Any, reps: Any) -> Any:
+def tile(A: Any, reps: Any) -> Any:
     counts = np.atleast_1d(reps).tolist()
     A = A[(None,) * (len(counts) - A.ndim)] if len(counts) > A.ndim else A
     for axis, count in zip(range(-len(counts), 0), counts, strict=True):
@@ -247,30 +382,7 @@ def _tile(A: Any, reps: Any) -> Any:
     return A
 
 
-def _meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Any, ...]:
-    if indexing not in ("xy", "ij"):
-        raise _core.InvalidArgument(
-            f"meshgrid: indexing: expected 'xy' or 'ij', got {indexing!r}"
-        )
-    order = list(range(len(xi)))
-    if indexing == "xy":
-        order[:2] = order[1::-1]
-    made = tuple(
-        np.ravel(x)[tuple(slice(None) if i == own else None for i in order)]
-        for own, x in enumerate(xi)
-    )
-    if sparse:
-        return tuple(np.copy(x) for x in made) if copy else made
-    return made if len(made) < 2 else tuple(np.broadcast_arrays(*made))
-
-
-def _along(axis: int, *index: Any) -> tuple[Any, ...]:
-    return (*(slice(None),) * axis, *index)
-
-
-def _pad(
+def pad(
     array: Any,
     pad_width: Any,
     mode: str = "constant",
@@ -288,48 +400,40 @@ def _pad(
             raise _core.InvalidArgument(
                 f"pad: pad_width: expected 0 or more, got {(before, after)}"
             )
-        if mode == "constant":
-            ends = [
-                _constant(array, axis, width, number)
-                for width, number in zip(
-                    (before, after), numbers[axis], strict=True
-                )
-            ]
-        else:
-            ends = _PADS[mode](array, axis, before, after)
-        parts = [ends[0], array, ends[1]]
-        kept = [width > 0 for width in (before, 1, after)]
-        array = np.concatenate(
-            [
-                part
-                for part, is_kept in zip(parts, kept, strict=True)
-                if is_kept
-            ],
-            axis,
-        )
+        ends = _PADS[mode](array, axis, before, after, numbers[axis])
+        parts = zip((ends[0], array, ends[1]), (before, 1, after), strict=True)
+        array = np.concatenate([part for part, width in parts if width], axis)
     return array
 
 
-def _constant(x: Any, axis: int, width: int, number: Any) -> Any:
-    shape = list(x.shape)
+def _spread(row: Any, axis: int, width: int) -> Any:
+    """Return the only row along an axis so many times."""
+    shape = list(row.shape)
     shape[axis] = width
-    row = np.full_like(x[_along(axis, slice(1))], number)
     return np.broadcast_to(row, shape)
 
 
-def _edge(x: Any, axis: int, before: int, after: int) -> list[Any]:
-    ends = []
-    for width, place in ((before, slice(1)), (after, slice(-1, None))):
-        shape = list(x.shape)
-        shape[axis] = width
-        ends.append(np.broadcast_to(x[_along(axis, place)], shape))
-    return ends
+def _constant(
+    x: Any, axis: int, before: int, after: int, numbers: Any
+) -> list[Any]:
+    row = x[along(axis, slice(1))]
+    return [
+        _spread(np.full_like(row, number), axis, width)
+        for width, number in zip((before, after), numbers, strict=True)
+    ]
+
+
+def _edge(x: Any, axis: int, before: int, after: int, _: Any) -> list[Any]:
+    return [
+        _spread(x[along(axis, place)], axis, width)
+        for width, place in ((before, slice(1)), (after, slice(-1, None)))
+    ]
 
 
 def _mirrored(first: int, *, is_wrapped: bool = False) -> Callable[..., Any]:
     """Return the pads of what lies beyond the `first` elements at each end."""
 
-    def ends(x: Any, axis: int, before: int, after: int) -> list[Any]:
+    def ends(x: Any, axis: int, before: int, after: int, _: Any) -> list[Any]:
         length = x.shape[axis]
         if max(before, after) > length - first:
             raise _core.InvalidArgument(
@@ -340,24 +444,44 @@ def _mirrored(first: int, *, is_wrapped: bool = False) -> Callable[..., Any]:
         high = slice(length - first - after, length - first)
         if is_wrapped:
             low, high = slice(length - before, length), slice(0, after)
-            return [x[_along(axis, low)], x[_along(axis, high)]]
-        return [np.flip(x[_along(axis, one)], axis) for one in (low, high)]
+            return [x[along(axis, low)], x[along(axis, high)]]
+        return [np.flip(x[along(axis, one)], axis) for one in (low, high)]
 
     return ends
 
 
 _PADS: dict[str, Any] = {
-    "constant": None,
+    "constant": _constant,
     "edge": _edge,
     "reflect": _mirrored(1),
     "symmetric": _mirrored(0),
     "wrap": _mirrored(0, is_wrapped=True),
 }
 
+
 # ---- Differences and sums along an axis.
 
 
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+# Each takes one more view of what it is computed of.
+_MOST_DIFFERENCES = 63
+
+
+def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    place = place_of(a, axis, "diff")
+    n = as_integer(n, "diff")
+    if not 0 <= n <= _MOST_DIFFERENCES:
+        raise _core.InvalidArgument(
+            f"diff: expected n of 0 to {_MOST_DIFFERENCES}, got {n}"
+        )
+    for _ in range(n):
+        after = a[along(place, slice(1, None))]
+        before = a[along(place, slice(None, -1))]
+        is_bool = a.dtype.kind == "b"
+        a = after != before if is_bool else after - before
+    return a
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = np.moveaxis(y, axis, -1)
     if x is None:
         step = dx
@@ -367,118 +491,22 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return (step * (y[..., 1:] + y[..., :-1]) / 2.0).sum(-1)
 
 
-def _gradient(
-    f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1
-) -> Any:
-    if edge_order not in (1, 2):
-        raise _core.InvalidArgument(
-            f"gradient: edge_order: expected 1 or 2, got {edge_order}"
-        )
-    axes = range(f.ndim) if axis is None else np.atleast_1d(axis).tolist()
-    if len({along % f.ndim for along in axes}) != len(axes):
-        raise _core.InvalidArgument(
-            f"gradient: expected each axis once, got {axis}"
-        )
-    # A program learns of shapes when it is called.
-    if not isinstance(f, Value) and any(f.shape[i] <= edge_order for i in axes):
-        raise _core.InvalidArgument(
-            f"gradient: expected {edge_order + 1} elements or more along each "
-            f"axis, got shape {f.shape}"
-        )
-    steps = varargs or (1.0,)
-    if len(steps) == 1 and np.ndim(steps[0]) == 0:
-        steps *= len(axes)
-    if len(steps) != len(axes):
-        raise TypeError(
-            f"gradient: expected one number or {len(axes)} spacings, got "
-            f"{len(steps)}"
-        )
-    if f.dtype.kind == "b":
-        raise _core.InvalidArgument("gradient: expected numbers, got bool")
-    if f.dtype.kind in "iu":
-        f = f.astype(np.float64)
-    made = tuple(
-        np.moveaxis(
-            _slope(np.moveaxis(f, along, -1), step, edge_order), -1, along
-        ).astype(f.dtype)
-        for along, step in zip(axes, steps, strict=True)
-    )
-    return made[0] if len(made) == 1 else made
-
-
-def _slope(f: Any, step: Any, edge_order: int) -> Any:
-    """Return the differences along the last axis."""
-    if f.shape[-1] <= edge_order:
-        raise _core.InvalidArgument(
-            f"gradient: expected more than {edge_order} elements along the "
-            f"axis, got {f.shape[-1]}"
-        )
-    if np.ndim(step) == 0:
-        before = after = step
-        inner = (f[..., 2:] - f[..., :-2]) / (2.0 * step)
-        one, other = (step, step), (step, step)
-    else:
-        if step.shape != f.shape[-1:]:
-            raise _core.InvalidArgument(
-                f"gradient: expected {f.shape[-1:]} places along the axis, got "
-                f"{step.shape}"
-            )
-        gaps = np.diff(step)
-        before, after = gaps[:-1], gaps[1:]
-        both = before + after
-        inner = (
-            f[..., :-2] * (-after / (before * both))
-            + f[..., 1:-1] * ((after - before) / (before * after))
-            + f[..., 2:] * (before / (after * both))
-        )
-        one, other = (gaps[:1], gaps[1:2]), (gaps[-1:], gaps[-2:-1])
-    # Places, which are refused where there are too few.
-    begin, end = (
-        [f[..., i, None] for i in places[: edge_order + 1]]
-        for places in ((0, 1, 2), (-1, -2, -3))
-    )
-    return np.concatenate(
-        [_at_end(begin, one), inner, -_at_end(end, other)], axis=-1
-    )
-
-
-def _at_end(f: list[Any], steps: tuple[Any, Any]) -> Any:
-    """Return the slope at f[0], from the first elements and their distances."""
-    a, b = steps
-    if len(f) == 2:
-        return (f[1] - f[0]) / a
-    both = a + b
-    return (
-        f[0] * (-(a + both) / (a * both))
-        + f[1] * (both / (a * b))
-        - f[2] * (a / (b * both))
-    )
+trapz = trapezoid
 
 
 # ---- Choices.
 
 
-def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    if len(condlist) == 0 or len(condlist) != len(choicelist):
+def where(condition: Any, *choices: Any) -> Any:
+    if len(choices) != 2:
         raise _core.InvalidArgument(
-            "select: expected as many choices as conditions, and one at least, "
-            f"got {len(condlist)} conditions and {len(choicelist)} choices"
+            "where: expected a condition and two values: the shape of what "
+            "a condition alone selects is not known before the call"
         )
-    for condition in condlist:
-        if np.result_type(condition) != bool:
-            raise _core.InvalidArgument(
-                "select: expected conditions of bool, got "
-                f"{np.result_type(condition)}"
-            )
-    made = default
-    for condition, choice in zip(
-        reversed(condlist), reversed(choicelist), strict=True
-    ):
-        made = np.where(condition, choice, made)
-    return made
+    return functions.where(condition, *choices)
 
 
-def _isin(
+def isin(
     element: Any,
     test_elements: Any,
     assume_unique: bool = False,
@@ -540,7 +568,7 @@ def start_of(initial: Any, dtype: np.dtype[Any]) -> Any:
     return bool(initial) if dtype == bool else whole(initial, dtype)
 
 
-def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if isinstance(fill_value, Value):
         if fill_value.ndim > 0:
@@ -552,47 +580,9 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     return a._filled(fill_value, dtype)
 
 
-# The fused function for NumPy's function of each name.
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "allclose": _all_close,
-    "append": _append,
-    "around": _round,
-    "atleast_1d": _at_least(1),
-    "atleast_2d": _rows,
-    "atleast_3d": _slabs,
-    "broadcast_arrays": _broadcast_arrays,
-    "column_stack": _column_stack,
-    "dot": _dot,
-    "dsplit": _split_along(2),
-    "dstack": lambda tup: np.concatenate([_slabs(a) for a in tup], axis=2),
-    "empty_like": lambda a, dtype=None: _full_like(a, 0, dtype),
-    "frexp": _frexp,
-    "full_like": _full_like,
-    "gradient": _gradient,
-    "hstack": _hstack,
-    "hsplit": _split_along(1),
-    "inner": _dot,
-    "iscomplex": lambda x: x.imag != 0,
-    "isclose": _is_close,
-    "isin": _isin,
-    "isneginf": lambda x: np.isinf(x) & (x < 0),
-    "isposinf": lambda x: np.isinf(x) & (x > 0),
-    "isreal": lambda x: x.imag == 0,
-    "matmul": _matmul,
-    "meshgrid": _meshgrid,
-    "modf": _modf,
-    "ones_like": lambda a, dtype=None: _full_like(a, 1, dtype),
-    "outer": _outer,
-    "pad": _pad,
-    "rot90": _rot90,
-    "round": _round,
-    "select": _select,
-    "tile": _tile,
-    "trapezoid": _trapezoid,
-    "trapz": _trapezoid,
-    "vdot": _vdot,
-    "vecdot": _vecdot,
-    "vsplit": _split_along(0),
-    "vstack": _vstack,
-    "zeros_like": lambda a, dtype=None: _full_like(a, 0, dtype),
-}
+def _filled_with(number: int) -> Callable[..., Any]:
+    return lambda a, dtype=None: full_like(a, number, dtype)
+
+
+ones_like = _filled_with(1)
+empty_like = zeros_like = _filled_with(0)

@@ -1,5 +1,9 @@
 """NumPy's reductions, with what values do not know by themselves: where=,
-initial=, and what ignores NaN."""
+initial=, and what ignores NaN.
+
+Each function without an underscore computes NumPy's of its name: see
+`numpy_names.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core
-from gpuos.made_functions import check_same_shape, is_float, start_of
+from gpuos import _core, functions
+from gpuos.made_functions import check_same_shape, method_of, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +67,7 @@ def _reduction(name: str) -> Callable[..., Any]:
 # ---- Means.
 
 
-def _mean(
+def mean(
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -72,7 +76,7 @@ def _mean(
     *,
     where: Any = True,
 ) -> Any:
-    if where is True:
+    if where is True or out is not None:  # which the method refuses
         return a.mean(axis, dtype, out, keepdims)
     return _mean_where(a, where, axis, dtype, keepdims=keepdims)
 
@@ -98,7 +102,8 @@ def _spread(name: str) -> Callable[..., Any]:
                     f"{name}: expected ddof= or correction=, got both"
                 )
             ddof = correction
-        if where is True and mean is np._NoValue:
+        is_plain = where is True and mean is np._NoValue
+        if is_plain or out is not None:  # which the method refuses
             return getattr(a, name)(axis, dtype, out, ddof, keepdims)
         of = (where, axis, dtype, ddof, mean)
         return _SPREADS[name](a, *of, keepdims=keepdims)
@@ -180,7 +185,7 @@ _SPREADS = {"std": _std_where, "var": _var_where}
 # ---- Averages.
 
 
-def _average(
+def average(
     a: Any,
     axis: Any = None,
     weights: Any = None,
@@ -207,7 +212,7 @@ def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
         check_same_shape("average", a, weights)
         return weights
     axes = axis if isinstance(axis, tuple) else (axis,)
-    if not all(-a.ndim <= i < a.ndim for i in axes):
+    if [i for i in axes if not -a.ndim <= i < a.ndim]:
         raise _core.InvalidArgument(
             f"average: expected axes of {-a.ndim} to {a.ndim - 1}, got {axis}"
         )
@@ -222,22 +227,30 @@ def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
     return weights.transpose(*np.argsort(axes))[index]
 
 
+# ---- Counts.
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return functions.count_nonzero(a, axis, keepdims)
+
+
 # ---- What ignores NaN.
 
 
-def _without_nan(name: str, neutral: Any) -> Callable[..., Any]:
-    """The reduction of what is no NaN."""
-    reduction = _reduction(name)
+def _without_nan(reduction: Callable[..., Any], neutral: Any) -> Any:
+    """Return the reduction of an array with `neutral` in place of each NaN."""
 
     def compute(a: Any, *args: Any, **keywords: Any) -> Any:
-        return reduction(np.where(np.isnan(a), neutral, a), *args, **keywords)
+        if a.dtype.kind not in "biu":
+            a = np.where(np.isnan(a), neutral, a)
+        return reduction(a, *args, **keywords)
 
     return compute
 
 
 def _extreme_without_nan(name: str, otherwise: float) -> Callable[..., Any]:
     """Make the function of a reduction that gives NaN where all is NaN."""
-    reduction = _reduction(name)
+    reduction = _without_nan(_reduction(name), otherwise)
 
     def compute(
         a: Any,
@@ -250,60 +263,36 @@ def _extreme_without_nan(name: str, otherwise: float) -> Callable[..., Any]:
         how = {"keepdims": keepdims, "initial": initial, "where": where}
         if out is not None:
             how["out"] = out  # which the method refuses
-        if a.dtype.kind in "biu":
-            return reduction(a, axis, **how)
-        is_nan = np.isnan(a)
-        made = reduction(np.where(is_nan, otherwise, a), axis, **how)
-        if initial is not np._NoValue:
+        made = reduction(a, axis, **how)
+        if initial is not np._NoValue or a.dtype.kind in "biu":
             return made
-        return np.where(is_nan.all(axis, keepdims=keepdims), np.nan, made)
+        is_nan = np.isnan(a).all(axis, keepdims=keepdims)
+        return np.where(is_nan, np.nan, made)
 
     return compute
 
 
-def _number_mask(a: Any, where: Any) -> Any:
-    is_number = ~np.isnan(a)
-    return is_number if where is True else is_number & where
-
-
-def _nanmean(a: Any, *args: Any, where: Any = True, **keywords: Any) -> Any:
-    return _mean_where(a, _number_mask(a, where), *args, **keywords)
-
-
-def _nanspread(name: str) -> Callable[..., Any]:
-    spread = _spread(name)
+def _of_numbers(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reduction with where=, where it leaves out each NaN."""
 
     def compute(a: Any, *args: Any, where: Any = True, **keywords: Any) -> Any:
-        return spread(a, *args, where=_number_mask(a, where), **keywords)
+        mask = ~np.isnan(a)
+        mask = mask if where is True else mask & where
+        return reduction(a, *args, where=mask, **keywords)
 
     return compute
 
 
-def _place_without_nan(reduce: str, otherwise: float) -> Callable[..., Any]:
-    def place(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        if is_float(a):
-            a = np.where(np.isnan(a), otherwise, a)
-        return getattr(a, reduce)(axis, keepdims=keepdims)
+# ---- NumPy's names, in the order of the tables above.
 
-    return place
-
-
-# A fused function calls these for NumPy's functions of these names.
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _reduction(name) for name in _STARTS},
-    "amax": _reduction("max"),
-    "amin": _reduction("min"),
-    "average": _average,
-    "mean": _mean,
-    "nanargmax": _place_without_nan("argmax", -np.inf),
-    "nanargmin": _place_without_nan("argmin", np.inf),
-    "nanmax": _extreme_without_nan("max", -np.inf),
-    "nanmean": _nanmean,
-    "nanmin": _extreme_without_nan("min", np.inf),
-    "nanprod": _without_nan("prod", 1),
-    "nanstd": _nanspread("std"),
-    "nansum": _without_nan("sum", 0),
-    "nanvar": _nanspread("var"),
-    "std": _spread("std"),
-    "var": _spread("var"),
-}
+argmax, argmin, ptp = map(method_of, ("argmax", "argmin", "ptp"))
+all, any, max, min, prod, sum = map(_reduction, _STARTS)
+amax, amin = max, min
+std, var = map(_spread, _SPREADS)
+nanargmax = _without_nan(argmax, -np.inf)
+nanargmin = _without_nan(argmin, np.inf)
+nanmax = _extreme_without_nan("max", -np.inf)
+nanmin = _extreme_without_nan("min", np.inf)
+nanprod = _without_nan(prod, 1)
+nansum = _without_nan(sum, 0)
+nanmean, nanstd, nanvar = map(_of_numbers, (mean, std, var))

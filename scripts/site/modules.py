@@ -145,14 +145,18 @@ class Module:
         }
 
     def all(self) -> list[str]:
-        """Return the names of `__all__`."""
-        found = [
-            ast.literal_eval(node.value)
-            for node in self.body
-            if isinstance(node, ast.Assign)
-            and ast.unparse(node.targets[0]) == "__all__"
-        ]
-        return list(found[0])
+        """Return the names of `__all__`; a module without a list has FUNCTIONS."""
+        for node in self.body:
+            if not isinstance(node, ast.Assign):
+                continue
+            is_all = ast.unparse(node.targets[0]) == "__all__"
+            if is_all and isinstance(node.value, ast.List):
+                return list(ast.literal_eval(node.value))
+        return sorted(self.functions())
+
+    def functions(self) -> dict[str, Entry]:
+        members = Module(self.root, CORE).own_entry(FUNCTIONS).members
+        return {member.name: member for member in members}
 
     def origin(self, name: str) -> str:
         """Return the module that a name is imported from, or this one."""
@@ -172,10 +176,7 @@ class Module:
             return self.entry(self.aliases[name])._replace(name=name)
         if origin != self.name:
             return Module(self.root, origin).entry(name)
-        if self.name != "gpuos.functions":
-            raise KeyError(name)
-        functions = Module(self.root, CORE).own_entry(FUNCTIONS)
-        return {member.name: member for member in functions.members}[name]
+        return self.functions()[name]
 
     def own_entry(self, name: str) -> Entry:
         nodes = self.own[name]

@@ -35,7 +35,7 @@ from wrong_things import (
 )
 
 import gpuos
-from gpuos import numpy_functions
+from gpuos import numpy_names
 
 MOST_CALLS = 20
 TURNS = 20  # of a case's lines while another thread works
@@ -185,7 +185,7 @@ def _within(head: list[str], lines: list[str]) -> list[str]:
 def _numpy_functions() -> list[Callable]:
     """Return the functions that NumPy hands to programs, and ufuncs by name."""
     made = []
-    for function in numpy_functions._handlers():
+    for function in numpy_names.of_values():
         place = function.__module__.replace("numpy", "np", 1)
         name = f"{place}.{function.__name__}"
         parameters = []

@@ -6,17 +6,16 @@ import re
 from collections.abc import Sequence
 
 from steps import Choice, Elementwise, Reduction, Step
-from vocabulary import OTHERS
+from vocabulary import functions
 
 MOST_TEXT = 2000
 MOST_INPUTS = 16
 # Functions that only programs have.
 PROGRAMS_ONLY = ("nan",)
-NOT_THERE = set(OTHERS) - {
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "logical_not",
+NOT_THERE = {
+    f.name
+    for f in functions()
+    if not f.rule and not f.name.startswith("logical")
 }
 INPUT = re.compile(r"\bx(\d+)\b")
 

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from short_floats import SHORT
 
+from gpuos.numpy_names import OPERATIONS
+
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/gpuos/vocabulary.h"
 DTYPE_LIST = ROOT / "include/gpuos/dtype_list.h"
@@ -33,20 +35,10 @@ class Function(NamedTuple):
     types: str = ""  # that are computed in, by the header's name for them
 
 
-# Made of those of the header, by NumPy's names; and by how many ulps.
-OTHERS = {
-    "greater": 0,
-    "greater_equal": 0,
-    "logical_and": 0,
-    "logical_or": 0,
-    "logical_xor": 0,
-    "logical_not": 0,
-    "positive": 0,
-    "fabs": 0,
-    "deg2rad": 1,
-    "rad2deg": 1,
-    "float_power": 2,
-}
+# Those made of functions of the header that are off, and by how many ulps.
+OTHERS = {"deg2rad": 1, "rad2deg": 1, "float_power": 2}
+# Other names of these.
+ALIASES = ("degrees", "radians", "true_divide")
 
 
 def dtypes() -> list[np.dtype]:
@@ -62,10 +54,7 @@ def dtypes() -> list[np.dtype]:
 
 def functions() -> list[Function]:
     """Return what is computed for each element."""
-    found = [
-        Function(name, name, getattr(np, name).nin, "", has_complex=False)
-        for name in OTHERS
-    ]
+    found = []
     for kind, text in _LIST.findall(HEADER.read_text(encoding="utf-8")):
         if kind in ("SUMS", "PLACES"):
             continue
@@ -74,7 +63,12 @@ def functions() -> list[Function]:
             Function(own, name, inputs, rule, types in COMPLEX, types)
             for own, name, rule, types in _LINE.findall(text)
         ]
-    return found
+    others = OPERATIONS.keys() - {*ALIASES, *(f.name for f in found)}
+    return found + [
+        Function(name, name, OPERATIONS[name], "", has_complex=False)
+        for name in sorted(others)
+        if hasattr(np, name)
+    ]
 
 
 def ulps() -> dict[str, tuple[int, int, int]]:

@@ -13,28 +13,26 @@ from gpuos import _core
 REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "min", "ptp")
 SUMS = ("mean", "prod", "std", "sum", "var")
 BINARY = [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "divmod",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod"),
+    *("and", "or", "xor", "lshift", "rshift"),
 ]
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 # Arguments of define() and Definition().
-DEFINED = {
-    **dict.fromkeys(("source", "ptx", "ltoir", "cubin", "symbol", "inputs")),
+GIVEN = dict.fromkeys(("source", "ptx", "ltoir", "cubin", "symbol", "inputs"))
+STAGED = {
+    **GIVEN,
     "params": {"p": "f4"},
     "dtype": "f4",
     "elementwise": True,
-    "tiered": False,
     "checked": False,
+}
+DEFINED = STAGED | {"tiered": False}
+# Of what replace() takes.
+REPLACED = {
+    **GIVEN,
+    **dict.fromkeys(("elementwise", "checked", "expected")),
+    "params": {"a": "f4"},
+    "dtype": "f4",
 }
 
 
@@ -101,7 +99,6 @@ class Calls:
         self.good = {
             "_add_library_dir": (_core._add_library_dir, ["/"], {}),
             "_bridge": (_core._bridge, [rt], {}),
-            "_is_operation": (_core._is_operation, ["sinc"], {}),
             "_make_deterministic": (_core._make_deterministic, [rt], {}),
             "_is_number": (_core._is_number, [x], {}),
             "_set_number": (_core._set_number, [rt.zeros(()), True], {}),
@@ -206,23 +203,7 @@ class Calls:
                 [[{"name": "new", "expression": "o = x"}]],
                 {},
             ),
-            "Runtime.replace": (
-                rt.replace,
-                [op, "o = a + x"],
-                {
-                    "source": None,
-                    "ptx": None,
-                    "ltoir": None,
-                    "cubin": None,
-                    "symbol": None,
-                    "params": {"a": "f4"},
-                    "dtype": "f4",
-                    "inputs": None,
-                    "elementwise": None,
-                    "checked": None,
-                    "expected": None,
-                },
-            ),
+            "Runtime.replace": (rt.replace, [op, "o = a + x"], {**REPLACED}),
             "Runtime.rollback": (
                 self.rollback,
                 [op],
@@ -231,36 +212,13 @@ class Calls:
             "Runtime.restore": (rt.restore, ["add"], {}),
             "Transaction.define": (
                 self.transaction.define,
-                ["later", "o = a * x"],
-                {
-                    "source": None,
-                    "ptx": None,
-                    "ltoir": None,
-                    "cubin": None,
-                    "symbol": None,
-                    "params": {"a": "f4"},
-                    "dtype": "f4",
-                    "inputs": None,
-                    "elementwise": True,
-                    "checked": False,
-                },
+                ["later", "o = p * x"],
+                {**STAGED},
             ),
             "Transaction.replace": (
                 self.transaction.replace,
                 [op, "o = a - x"],
-                {
-                    "source": None,
-                    "ptx": None,
-                    "ltoir": None,
-                    "cubin": None,
-                    "symbol": None,
-                    "params": {"a": "f4"},
-                    "dtype": "f4",
-                    "inputs": None,
-                    "elementwise": None,
-                    "checked": None,
-                    "expected": None,
-                },
+                {**REPLACED},
             ),
             "Transaction.__exit__": (
                 lambda *how: rt.transaction().__enter__().__exit__(*how),
@@ -304,16 +262,9 @@ class Calls:
         }
         self.values = {
             **{
-                f"Value.{name}": (getattr(value, name), [0], {})
-                for name in ("max", "min", "ptp", "any", "all")
-            },
-            **{
-                f"Value.{name}": (getattr(value, name), [0], {})
-                for name in ("argmax", "argmin")
-            },
-            **{
-                f"Value.{name}": (getattr(value, name), [0, "f8"], {})
-                for name in ("sum", "prod", "mean", "var", "std")
+                f"Value.{name}": (getattr(value, name), [0, *more], {})
+                for names, more in ((REDUCTIONS, ()), (SUMS, ("f8",)))
+                for name in names
             },
             "Value.astype": (value.astype, ["f8"], {}),
             "Value.transpose": (value.transpose, [0], {}),

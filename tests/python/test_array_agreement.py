@@ -14,20 +14,11 @@ from fuse_support import (
     ODD,
     assert_close,
     name_of,
+    outcome,
     quietly,
 )
 
 import gpuos
-
-REFUSALS = (TypeError, ValueError, IndexError, OverflowError)
-
-
-def outcome(function, *args, **keywords):
-    """Return its result; each library has its own classes of errors."""
-    try:
-        return quietly(function, *args, **keywords)
-    except REFUSALS as error:
-        return error
 
 
 def as_numpy(x):

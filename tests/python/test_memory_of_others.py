@@ -26,7 +26,7 @@ UFUNCS = [
     if isinstance(f := getattr(np, name), np.ufunc)
     and (f.nin, f.nout) == (2, 1)
     and "ff->f" in f.types
-    and _core._is_operation(name)
+    and name in _core._operations()
 ]
 
 

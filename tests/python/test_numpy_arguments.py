@@ -8,44 +8,16 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 from functools import partial
 
 import numpy as np
 import pytest
-from fuse_support import quietly
+from fuse_support import outcome
+from numpy_support import VALUES, agree, functions_of_numpy
 
-from gpuos import array_methods, numpy_functions
+from gpuos import numpy_functions
 
-AXES = [None, 0, 1, -1, 2, -3, (0, 1), (0, 0), ()]
-# Values to try for a parameter of this name; others keep their defaults.
-VALUES = {
-    name: values
-    for names, values in {
-        "axis": AXES,
-        "axes": [None, (1, 0), (0, 0), (0, -2), (0,), (0, 2)],
-        "axis1 axis2": [0, 1, -2, 2],
-        "source destination": [0, -1, (0, 1), (1, 1), 2],
-        "keepdims": [True, False],
-        "ddof": [0, 1, 5, 0.5],
-        "dtype": [None, "f8", "i4", "bool"],
-        "n k": [0, 1, 2, -1],
-        "shift": [0, 1, -5, (1, 2)],
-        "decimals": [0, 1, -1],
-        "indices_or_sections": [1, 2, 3, 0, [1], [0, 2], [5]],
-        "equal_nan": [True],
-        "order": ["C", "F", "A", "X"],
-        "shape": [(-1,), (3, 2), (4,), (2, 2, 3), (2, -1), (-1, -1), 6],
-        "min max": [None, 0, 1.5],
-        "nan": [2.5],
-        "posinf neginf": [None, 7],
-        "fill_value": [3, 2.7, True],
-        "ord": [None, 1, 2, np.inf, "fro"],
-        "where": [True],
-        "initial": [1],
-        "deg": [True, False],
-    }.items()
-    for name in names.split()
-}
 X = np.array([[1, -2, 3.5], [np.nan, np.inf, 0]], "f4")
 ARRAYS = [
     X,
@@ -63,33 +35,35 @@ MORE = {"average": ZeroDivisionError}
 # A row of NaN alone has an index, because the elements are not read.
 MORE |= dict.fromkeys(("nanargmax", "nanargmin"), ValueError)
 MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
+# What NumPy computes and these refuse, the last ones in fused functions alone.
+REFUSED = re.compile(
+    "value without axes|axis of 0, got|expected (one|two) ax|dtype: expected"
+    "|expected no argument|expected order='C'|expected numbers, got bool"
+    "|tuple indices must be"  # NumPy 2.4 has several axes of size()
+    "|roll: expected|expected arrays computed from"
+    "|expected a value with axes, got one without"
+)
+# What these give has no value, or is chosen by the shape.
+LEFT_OUT = ("empty_like", "savez", "savez_compressed", "where")
 
 
 def functions():
-    own = array_methods._functions()
-    of_numpy = [f for name in dir(np) if callable(f := getattr(np, name))]
-    of_numpy = [f for f in of_numpy if not isinstance(f, (type, np.ufunc))]
-    known = [f for f in of_numpy if numpy_functions.has(f) or f in own]
     found = {}
-    for function in [*known, np.linalg.norm]:
+    for name, function in functions_of_numpy().items():
         try:
             first, *others = inspect.signature(function).parameters.values()
         except ValueError:
             continue
-        if first.kind == first.VAR_POSITIONAL:
-            continue
-        names = [one.name for one in others]
         needed = [
             one.name
             for one in others
             if one.default is one.empty
             and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
         ]
-        if set(needed) <= VALUES.keys():
-            tried = [name for name in names if name in VALUES]
-            found[function.__name__] = (function, needed, tried)
-    for name in ("empty_like", "savez", "savez_compressed", "where"):
-        found.pop(name, None)
+        is_tried = first.kind != first.VAR_POSITIONAL and name not in LEFT_OUT
+        if is_tried and set(needed) <= VALUES.keys():
+            tried = [one.name for one in others if one.name in VALUES]
+            found[name] = (function, needed, tried)
     return found
 
 
@@ -106,32 +80,19 @@ def given(needed, tried):
             yield values[:some], dict(zip(more, values[some:], strict=True))
 
 
-def outcome(function, *args, **keywords):
-    try:
-        return quietly(function, *args, **keywords)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        return error
-
-
 def call(function, args, keywords, x):
     return function(x, *args, **keywords)
 
 
 def check(name, wanted, got):
     if isinstance(got, Exception):
+        is_known = isinstance(wanted, Exception) or REFUSED.search(str(got))
+        assert is_known, f"{got!r}, not {wanted!r}"
         return
     if isinstance(wanted, Exception):
         assert isinstance(wanted, MORE.get(name, ())), f"NumPy says {wanted!r}"
         return
-    many = isinstance(wanted, (tuple, list))
-    pairs = zip(wanted, got, strict=True) if many else [(wanted, got)]
-    for pair in pairs:
-        x, y = map(np.asarray, pair)
-        assert (x.shape, x.dtype) == (y.shape, y.dtype)
-        if x.dtype.kind == "U":
-            assert x == y
-        else:
-            np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
+    agree(wanted, got)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -148,7 +109,8 @@ def test_arguments_are_numpys(rt, name):
         has_computed = has_computed or not isinstance(got, Exception)
         try:
             check(name, wanted, got)
-            check(name, wanted, outcome(fused, rt.array(x)))
+            if numpy_functions.has(function):
+                check(name, wanted, outcome(fused, rt.array(x)))
         except AssertionError as error:
             what = f"{name} of {x}, {args}, {keywords}"
             raise AssertionError(what) from error

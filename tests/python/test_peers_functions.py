@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from peers_support import PAIRS, REAL_PAIRS, check, numbers, refused
 
-# Programs make these of several operations. `test_vocabulary.py` and
-# `test_fuse_numpy.py` have the others.
-MADE_OF_ONE = ["frexp", "modf", "average", "rot90"]
-MADE_OF_TWO = ["divmod", "isclose", "outer", "append", "broadcast_arrays"]
+# Programs make these of several operations. `test_vocabulary.py`,
+# `test_fuse_numpy.py` and `test_shapes_of_two.py` have the others.
+MADE_OF_ONE = ["frexp", "modf", "average"]
 
 
 @pytest.mark.parametrize("name", MADE_OF_ONE)
@@ -49,15 +48,6 @@ def test_the_odd_numbers(rt, name):
             check(rt, signs, x[~np.isnan(x)])
 
 
-@pytest.mark.parametrize("name", MADE_OF_TWO)
-def test_a_function_of_two_arrays(rt, name):
-    function = getattr(np, name)
-    for one, other in itertools.product(REAL_PAIRS, REAL_PAIRS):
-        if "uint64" in (one, other) and "int8" in (one, other):
-            continue
-        check(rt, function, numbers(one), numbers(other, seed=1))
-
-
 def test_where(rt):
     mask = numbers("i4") > 2
     for one, other in itertools.product(PAIRS, PAIRS):
@@ -72,23 +62,7 @@ def test_round_takes_decimals(rt, decimals):
     check(rt, lambda x: x.round(abs(decimals)), x.astype("i4"))
 
 
-@pytest.mark.parametrize("name", ["hstack", "vstack", "dstack", "column_stack"])
-def test_arrays_beside_each_other(rt, name):
-    function = getattr(np, name)
-    for shape in ((3,), (2, 3), (2, 3, 4)):
-        if name == "column_stack" and len(shape) > 2:
-            continue
-        x, y = numbers("f4", shape), numbers("f8", shape, seed=1)
-        check(rt, lambda x, y: function([x, y]), x, y)
-
-
-@pytest.mark.parametrize("name", ["dot", "inner", "vdot", "matmul"])
-def test_the_product_of_two_rows(rt, name):
-    function = getattr(np, name)
-    for dtype in ("bool", "int8", "float32", "complex64"):
-        x, y = numbers(dtype, 5), numbers(dtype, 5, seed=1)
-        check(rt, function, x, y)
-        check(rt, lambda x, y: x @ y, x, y)
+def test_products_of_matrices_are_refused(rt):
     said = refused(rt, lambda x: x @ x, numbers("f4", (3, 3)))
     assert "no products of matrices; call this one with arguments" in said
 

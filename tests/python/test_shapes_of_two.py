@@ -1,4 +1,4 @@
-"""Functions of two arrays: what fits what, as NumPy has it.
+"""Functions of two arrays: which shapes fit, and the dtypes, as NumPy has it.
 
 Programs broadcast, so a function of NumPy that does not must say no by itself.
 """
@@ -10,10 +10,11 @@ import re
 
 import numpy as np
 import pytest
-from fuse_support import quietly
+from fuse_support import ODD, outcome
+from numpy_support import agree, functions_of_numpy
 
 import gpuos
-from gpuos import _core, array_methods, numpy_functions
+from gpuos import numpy_names
 
 SHAPES = [(), (0,), (1,), (2,), (3,), (1, 3), (3, 1), (2, 3), (3, 3), (2, 1, 3)]
 FORMS = {
@@ -28,36 +29,23 @@ REFUSED = re.compile(
     "no products of matrices|has no such|value has no (memory|number)"
     "|expected arrays computed from"  # a gradient of no axes
     "|roll: expected axis="  # fused: rows would have to be joined
+    "|expected numbers, got bool"  # as the places of a gradient
+    "|expected a real dtype|complex"
 )
-ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # For this NumPy looks at the elements.
 OF_ELEMENTS = "Weights sum to zero"
-
-
-def is_known(function) -> bool:
-    if isinstance(function, np.ufunc):
-        name = function.__name__
-        is_made = name in ("matmul", "vecdot")
-        return function.nin == 2 and (is_made or _core._is_operation(name))
-    if isinstance(function, type):
-        return False
-    own = array_methods._functions()
-    return numpy_functions.has(function) or function in own
-
-
-def outcome(function, *args):
-    try:
-        return quietly(function, *args)
-    except ERRORS as error:
-        return error
 
 
 def taken(rt, form):
     """Return NumPy's functions of two arrays by name."""
     found = {}
-    of_numpy = [f for n in dir(np) if callable(f := getattr(np, n))]
-    for function in dict.fromkeys(f for f in of_numpy if is_known(f)):
-        name = function.__name__
+    made = {"divmod": 2, "matmul": 2, "vecdot": 2}
+    operations = numpy_names.OPERATIONS | made
+    names = [name for name, count in operations.items() if count == 2]
+    ufuncs = {n: getattr(np, n) for n in names if hasattr(np, n)}
+    functions = functions_of_numpy() | ufuncs
+    del functions["empty_like"]  # which has no values
+    for name, function in functions.items():
         for shapes in (((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (3,))):
             a, b = map(np.ones, shapes)
             made = outcome(form, function, rt.array(a), rt.array(b))
@@ -68,38 +56,41 @@ def taken(rt, form):
     return found
 
 
-def check(wanted, got, what):
-    if isinstance(wanted, Exception):
-        is_fine = isinstance(got, ValueError | TypeError)
-        is_fine = is_fine or OF_ELEMENTS in str(wanted)
-        assert is_fine, f"{what}: {got!r}, NumPy says {wanted}"
-    elif isinstance(got, Exception):
-        assert REFUSED.search(str(got)), f"{what}: {got!r}, not {wanted!r}"
-    else:
-        many = (tuple, list)
-        wanted = wanted if isinstance(wanted, many) else [wanted]
-        for x, y in zip(
-            wanted, got if isinstance(got, many) else [got], strict=True
-        ):
-            assert np.shape(x) == np.shape(y), what
-            np.testing.assert_allclose(np.asarray(y), x, 1e-5, 1e-6, str(what))
+def check(rt, form, function, arrays):
+    """Compare the function of arrays, and fused, with NumPy's."""
+    wanted = outcome(form, function, *arrays)
+    fused = rt.fuse(lambda a, b: form(function, a, b))
+    ours = [rt.array(x) for x in arrays]
+    for got in (outcome(form, function, *ours), outcome(fused, *ours)):
+        if isinstance(wanted, Exception):
+            is_fine = isinstance(got, ValueError | TypeError)
+            is_fine = is_fine or OF_ELEMENTS in str(wanted)
+            assert is_fine, f"{got!r}, NumPy says {wanted}"
+        elif isinstance(got, Exception):
+            assert REFUSED.search(str(got)), f"{got!r}, not {wanted!r}"
+        else:
+            agree(wanted, got)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_what_fits_is_what_numpy_takes(rt, form):
     functions = taken(rt, form)
     assert functions
-    for name, function in functions.items():
-        if name == "empty_like":
-            continue
-        fused = rt.fuse(lambda a, b, f=function: form(f, a, b))
+    for function in functions.values():
         for shapes in itertools.product(SHAPES, repeat=2):
-            a, b = (
+            arrays = [
                 (np.arange(np.prod(s), dtype="f4") + k).reshape(s)
                 for k, s in enumerate(shapes, 1)
-            )
-            ours = rt.array(a), rt.array(b)
-            wanted = outcome(form, function, a, b)
-            what = (name, *shapes)
-            check(wanted, outcome(form, function, *ours), what)
-            check(wanted, outcome(fused, *ours), (*what, "fused"))
+            ]
+            check(rt, form, function, arrays)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_dtypes_are_those_of_numpy(rt, form):
+    for name, function in taken(rt, form).items():
+        if name in numpy_names.OPERATIONS:
+            continue  # test_vocabulary.py has operations
+        for dtypes in itertools.product(ODD, repeat=2):
+            numbers = zip(([1, 4, 2], [3, 1, 2]), dtypes, strict=True)
+            arrays = [np.array(x).astype(dtype) for x, dtype in numbers]
+            check(rt, form, function, arrays)

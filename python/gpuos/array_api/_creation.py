@@ -12,7 +12,7 @@ from gpuos.array_api._devices import runtime_of, to_device
 from gpuos.array_api._dtypes import DEFAULTS
 from gpuos.array_functions import distance_from_diagonal
 from gpuos.array_methods import copy as _copy
-from gpuos.array_methods import stack
+from gpuos.array_methods import stack as _stack
 from gpuos.fusing import fuse
 
 Array = _core.Array
@@ -48,7 +48,7 @@ def asarray(
     if _has_array(obj):
         # Numbers beside arrays go where those are.
         device = device or _device_in(obj)
-        return stack([asarray(x, dtype=dtype, device=device) for x in obj])
+        return _stack([asarray(x, dtype=dtype, device=device) for x in obj])
     if isinstance(obj, (np.ndarray, np.generic)):
         return runtime_of(device).array(obj, dtype)
     if hasattr(type(obj), "__dlpack__"):

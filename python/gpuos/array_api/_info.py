@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuos import _core
 from gpuos.array_api import _devices
 from gpuos.array_api._dtypes import DEFAULTS, KINDS, isdtype
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 # Versions of the standard whose names and rules these are.
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -56,9 +60,11 @@ def __array_namespace_info__() -> NamespaceInfo:
     return NamespaceInfo()
 
 
-def check_version(api_version: str | None) -> None:
+def of_version(api_version: str | None) -> ModuleType:
+    """Return the namespace, which all these versions have in common."""
     if api_version is not None and api_version not in VERSIONS:
         raise _core.InvalidArgument(
             "__array_namespace__: api_version: expected one of "
             f"{', '.join(VERSIONS)}, got {api_version!r}"
         )
+    return importlib.import_module("gpuos.array_api")
