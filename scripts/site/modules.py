@@ -163,6 +163,9 @@ class Module:
         for node in self.body:
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [alias.asname or alias.name for alias in node.names]
+                if names == ["*"] and node.module.startswith("gpuos."):
+                    module = Module(self.root, node.module)
+                    names = [*module.own, *module.aliases]
                 if name in names:
                     return node.module
         return self.name
@@ -176,6 +179,8 @@ class Module:
             return self.entry(self.aliases[name])._replace(name=name)
         if origin != self.name:
             return Module(self.root, origin).entry(name)
+        if self.name != "gpuos.functions":
+            raise KeyError(name)
         return self.functions()[name]
 
     def own_entry(self, name: str) -> Entry:
