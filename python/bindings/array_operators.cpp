@@ -259,7 +259,9 @@ py::object call_method(const std::string& name, const py::object& self,
   if (Py_TYPE(self.ptr()) != array_type)
     refuse_type(name.c_str(), "a gpuos.Array", self);
   const WithoutLock to_others;
-  return method(name.c_str())(self, *args, **keywords);
+  const py::object methods =
+      python_module("gpuos.array_methods").attr("METHODS");
+  return methods[name.c_str()](self, *args, **keywords);
 }
 
 }  // namespace
