@@ -22,9 +22,9 @@ struct ParameterList {
 /// "(float*: 8 bytes, int: 4 bytes)", as far as it is known.
 std::string text_of(const ParameterList& parameters);
 
-/// Returns whether the same arguments can be given for both: as many, of the
-/// same sizes and types, but for a const of what a pointer leads to. What is
-/// not known of either is not compared.
+/// Returns whether both take the same arguments: the same number, sizes and
+/// types, except for the const of a pointer's target. Unknown properties are
+/// not compared.
 bool take_the_same(const ParameterList& a, const ParameterList& b);
 
 /// Arguments as the driver takes them.

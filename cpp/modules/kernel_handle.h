@@ -19,8 +19,8 @@ class KernelHandle {
 
   /// Returns the name by which it was asked for.
   virtual const std::string& name() const noexcept = 0;
-  /// The kernel that is launched now.
-  /// Throws: what keeps it from being there.
+  /// Returns the kernel that launches use now.
+  /// Throws: the error that prevented its load.
   virtual std::shared_ptr<const LoadedKernel> current() const = 0;
 };
 

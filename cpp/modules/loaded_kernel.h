@@ -11,7 +11,7 @@
 
 namespace gpuos::cu {
 
-/// A kernel and what keeps it loaded. As a handle it is always the same one.
+/// A kernel and the module that it needs. As a handle it never changes.
 ///
 /// Threads: any.
 class LoadedKernel final : public KernelHandle,
