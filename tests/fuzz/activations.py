@@ -67,8 +67,8 @@ OF_ROWS: dict[str, Callable[[Any, int], Any]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
 }
-# Drawn elsewhere: the vocabulary's, NumPy's, others.py's, and what several
-# tests call.
+# Functions that are drawn elsewhere: those of the vocabulary, of NumPy and of
+# others.py, and those that several tests call.
 ELSEWHERE = {
     "add",
     "clip",

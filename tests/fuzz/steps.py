@@ -56,7 +56,7 @@ class Step:
     text: str
     operands: tuple[Any, ...]  # an int is the place of a value
     what: Any  # of its kind
-    name: str  # in the table of what was drawn
+    name: str  # in the table of drawn steps
 
     def expect(self, values: list[Any]) -> Expected:
         given = [
@@ -149,7 +149,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of gpuos.functions that is made of others."""
+    """A composite function of gpuos.functions."""
 
     name: str
     axis: tuple[int, ...] = ()
@@ -162,8 +162,10 @@ class Activation:
 def draw_step(
     dice: random.Random, values: list[np.ndarray], name: str | None = None
 ) -> Step:
-    """A step on values that there are, or that of a name in the table on the
-    first of them; NumPy may refuse it."""
+    """Draw a step on existing values. NumPy may refuse it.
+
+    A given name draws the step of this name on the first value.
+    """
     if name is None:
         kind = dice.choices([*KINDS], KINDS.values())[0]
         return kind(dice, values, dice.choice(_NAMES_OF[kind]))
@@ -379,8 +381,8 @@ NAMES = _names()
 UNKNOWN = set(gpuos.functions.__all__) - {*OF_ONE, *OF_ROWS, *ELSEWHERE}
 if UNKNOWN:
     raise ValueError(f"activations.py: expected a line for each of {UNKNOWN}")
-# NumPy's functions that are drawn by another name or by moving axes, that are
-# made of others that are drawn, that are refused, and that give no value.
+# NumPy's functions that are drawn by another name or by moving axes, that
+# consist of drawn functions, that are refused, or that return no value.
 BY_OTHER_NAMES = """
     amax amin around copy fix expand_dims matrix_transpose moveaxis swapaxes
     transpose ravel shape size flipud fliplr iscomplexobj isrealobj ndim

@@ -33,7 +33,7 @@ class Function(NamedTuple):
     types: str = ""  # that are computed in, by the header's name for them
 
 
-# Made of those of the header, by NumPy's names; and by how many ulps.
+# Functions made of the header's, by NumPy's names, with their error in ulps.
 OTHERS = {
     "greater": 0,
     "greater_equal": 0,
@@ -50,7 +50,7 @@ OTHERS = {
 
 
 def dtypes() -> list[np.dtype]:
-    """Return those that arrays may have and that can be looked at here."""
+    """Return the dtypes of arrays that can be compared here."""
     text = DTYPE_LIST.read_text(encoding="utf-8").replace("\\\n", "")
     known = {dtype.name for dtype in SHORT}
     return [
@@ -61,7 +61,7 @@ def dtypes() -> list[np.dtype]:
 
 
 def functions() -> list[Function]:
-    """Return what is computed for each element."""
+    """Return the elementwise functions."""
     found = [
         Function(name, name, getattr(np, name).nin, "", has_complex=False)
         for name in OTHERS
