@@ -34,7 +34,7 @@ class Raising:
 
 
 class Reentrant:
-    """Uses what it is an argument of."""
+    """Calls the runtime that it is an argument of."""
 
     def __init__(self, rt):
         self.rt = rt
