@@ -34,7 +34,7 @@ class Raising:
 
 
 class Reentrant:
-    """Calls the runtime that it is an argument of."""
+    """Calls its runtime again from within a call."""
 
     def __init__(self, rt):
         self.rt = rt

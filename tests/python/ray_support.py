@@ -183,9 +183,9 @@ def _kill(
     turn = random.Random(5)
     while not done.is_set():
         try:
-            # Versions count after all members exist, and time does not count: on a
-            # busy machine, members that die before they compute use up the
-            # retries of a call.
+            # Kills are spaced by versions, not by time, after all members exist. On
+            # a busy machine, members that die before they compute would use up
+            # the retries of a call.
             pids = [member["pid"] for member in pool.stats()]
             end = pool.version + every
             while pool.version < end:

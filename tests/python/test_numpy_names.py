@@ -20,7 +20,7 @@ N = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, -2.0]])
 I = np.array([[4, 0, 2], [7, 1, 9]], "int32")
 MASK = M > -2
 
-# How a function is called; those that begin with "!" are of arrays alone.
+# The calls of a function; those that begin with "!" need arrays.
 CALLS = {
     "!cumsum": lambda m: [
         np.cumsum(m(V)),

@@ -28,7 +28,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def run(tmp_path):
-    """Call the script on copies; return it and what they have become."""
+    """Call the script on copies; return its result and the new copies."""
     page = tmp_path / "README.md"
     shutil.copy(ROOT / "README.md", page)
     shutil.copy(PICTURES / "gains.json", tmp_path)

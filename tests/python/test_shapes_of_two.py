@@ -30,7 +30,7 @@ REFUSED = re.compile(
     "|roll: expected axis="  # fused: rows would have to be joined
 )
 ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-# For this NumPy looks at the elements.
+# An error for which NumPy looks at the elements.
 OF_ELEMENTS = "Weights sum to zero"
 
 

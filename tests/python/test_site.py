@@ -40,7 +40,7 @@ def test_each_name_of_the_package_is_on_a_page(python_pages):
     titles = set(
         re.findall("^## `(.*)`", "".join(python_pages.values()), re.MULTILINE)
     )
-    # Modules, which have pages of their own, and a number.
+    # Modules, which have separate pages, and a number.
     others = {"cache", "functions", "__version__"}
     assert set(gpuos.__all__) - others <= titles
     for module in (gpuos.functions, gpuos.cache, gpuos.typing):
@@ -94,7 +94,7 @@ def test_docstrings_are_taken_over(python_pages):
     assert "- `out` (array): Receives the result." in page
     assert "- `QueueClosed`: If the runtime was closed." in page
     assert ">>> ticket = rt.submit" in page
-    # Neither what pybind11 writes in front, nor what any class says.
+    # The pages have neither pybind11's signatures nor generic texts of classes.
     text = "".join(python_pages.values())
     assert "(self: gpuos." not in text
     assert "_stop" not in text
