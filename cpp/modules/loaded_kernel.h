@@ -11,7 +11,7 @@
 
 namespace gpuos::cu {
 
-/// A kernel and the module that it needs. As a handle it never changes.
+/// A kernel and the module that it needs. Its handle never changes.
 ///
 /// Threads: any.
 class LoadedKernel final : public KernelHandle,
