@@ -68,7 +68,7 @@ class Bursts {
   /// before it is launched. Each block saves a launch, but the chain begins
   /// later. The number is two while the device has one flush to run. With one
   /// block, a launch and its members can take the host as long as the members
-  /// take the device. The device would then never be behind.
+  /// take the device. The device would then never have a backlog.
   std::uint32_t most_chain_blocks() const noexcept {
     if (is_behind()) return kMostChainBlocks;
     return is_busy() ? 2 : 1;

@@ -131,7 +131,8 @@ bool CudaBackend::is_stay_worthwhile(bool goes_on) {
 }
 
 void CudaBackend::launch_residency() {
-  // After the end of a residency new tasks are bursts, behind these workers.
+  // After the end of a residency new tasks are bursts that follow these
+  // workers.
   const bool is_brief = options_.residency == Residency::Auto && !stays_.load();
   device_->residency.launch(is_brief);
   is_resident_.store(true);

@@ -21,7 +21,7 @@ namespace gpuos::expression {
 /// Threads: any.
 class Body {
  public:
-  /// `dtypes`: those of its arrays; empty: any.
+  /// `dtypes`: the dtypes of its arrays; empty: any.
   Body(Expression expression, std::vector<DType> dtypes)
       : expression_(std::move(expression)), dtypes_(std::move(dtypes)) {}
   ~Body();
@@ -51,7 +51,8 @@ class Body {
   const Expression expression_;
   const std::vector<DType> dtypes_;
   mutable std::mutex making_;
-  // Pairs with the store in make(): who finds one reads all of it.
+  // Pairs with the store in make(): a reader that finds an entry sees all of
+  // it.
   mutable std::atomic<const Known*> newest_{nullptr};
 };
 

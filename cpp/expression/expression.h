@@ -23,18 +23,19 @@ struct Expression {
   std::shared_ptr<const expression::Tree> tree;
 };
 
-/// `known_inputs` come first, in their order, also those that are not used.
+/// Parses an expression. `known_inputs` come first in their order, even if they
+/// are not used.
 /// Throws: InvalidArgument with the column and what was expected.
 Expression parse_expression(std::string_view text,
                             std::span<const Parameter> params,
                             std::span<const std::string> known_inputs = {});
 
-/// The expression for arrays of these dtypes and ranks: one pass, unless it
-/// reduces. Its result is cast to that of `out` if that loses no kind of
-/// number, as an output of NumPy's is. Without inputs the program has one, the
-/// output itself, which tells it the shape.
-/// Throws: InvalidArgument, shown in the text, for what an operation does not
-/// take.
+/// Returns the program of an expression for arrays of these dtypes and ranks.
+/// It is one pass, unless it reduces. Its result is cast to the dtype of `out`
+/// if NumPy's casting rule "same_kind" allows that. An expression without
+/// inputs has the output as its input, which gives the shape. Throws:
+/// InvalidArgument, which shows the place in the text, if an operation does not
+/// accept an operand.
 Program program_of(const Expression& expression,
                    std::span<const ProgramArgument> inputs,
                    const ProgramArgument& out);

@@ -100,7 +100,8 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
   throw InvalidArgument(text);
 }
 
-/// A call of a body, checked but for its arrays. Throws: InvalidArgument.
+/// A call of a body. All arguments except its arrays are checked. Throws:
+/// InvalidArgument.
 struct BodyCall {
   BodyCall(const Body& body, std::span<const TensorView> given,
            const TensorView& out, std::span<const Scalar> params)

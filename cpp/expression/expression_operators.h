@@ -20,7 +20,7 @@ class ExpressionOperators {
   static std::shared_ptr<OperatorRecord> record_of(
       const OperatorDefinition& definition);
   /// Makes the record that replaces `replaced`. Inputs of the same names keep
-  /// their places, whatever the order of first use.
+  /// their places, even if they are used in another order.
   static std::shared_ptr<OperatorRecord> record_of(
       const OperatorDefinition& definition, const OperatorRecord& replaced);
 

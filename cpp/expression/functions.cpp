@@ -9,7 +9,8 @@ namespace {
 
 using Operands = std::span<const Operand>;
 
-/// One that is a value: a number becomes one of the program of the others.
+/// Returns an operand as a value. A number becomes a value of the program of
+/// the other operands.
 Value value_of(Operands x) {
   const auto* like = std::ranges::find_if(
       x.data(), x.data() + x.size(),

@@ -88,7 +88,7 @@ class Evaluation {
 
 Value as_output(const Value& result, const Expression& expression,
                 DType dtype) {
-  // A number has no dtype of its own, but a kind.
+  // A number has a kind, but no dtype.
   const DTypeKind kind = kind_of(result.dtype());
   const bool is_number = result.is_weak() && kind == DTypeKind::Signed;
   if (kind_of(dtype) < (is_number ? DTypeKind::Unsigned : kind))

@@ -41,7 +41,7 @@ bool is_real(const KernelArg& arg) {
   return arg.type == "float32" || arg.type == "float64";
 }
 
-// Returns whether a value of this size may be passed for the parameter.
+// Returns whether a value of this size may be the parameter's type.
 bool is_of_kind(const KernelArg& arg, Takes takes) {
   switch (takes) {
     case Takes::Pointer:
@@ -68,7 +68,7 @@ bool fits_integer(std::int64_t value, bool is_above_int64, std::size_t bytes) {
          value < (std::int64_t{1} << bits);
 }
 
-// "float16 or bfloat16": those of so many bytes.
+// Returns the names of the short floats of this size: "float16 or bfloat16".
 std::string short_floats_of(std::size_t bytes) {
   std::string names;
   for (std::size_t k = 0; k < kDTypeCount; ++k) {
@@ -118,7 +118,7 @@ class Binder {
     const std::size_t bytes = bytes_of(i);
     const Takes takes = what_takes(type_of(parameters_, i));
     check_kind(arg, takes);
-    // Not one value: a struct says which bytes.
+    // A complex number is two values, so a struct must give their bytes.
     if (arg.number.is_complex()) mismatch();
     const bool is_real = takes == Takes::Real ||
                          (takes == Takes::Anything && !arg.number.is_integer());

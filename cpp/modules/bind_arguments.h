@@ -22,8 +22,8 @@ struct ParameterList {
 /// "(float*: 8 bytes, int: 4 bytes)", as far as it is known.
 std::string text_of(const ParameterList& parameters);
 
-/// Returns whether both take the same arguments: equal number, sizes and types,
-/// except the const of what a pointer points to. What is unknown of either is
+/// Returns whether both take the same arguments: the same number, sizes and
+/// types, except for the const of a pointer's target. Unknown properties are
 /// not compared.
 bool take_the_same(const ParameterList& a, const ParameterList& b);
 

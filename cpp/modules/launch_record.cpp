@@ -6,10 +6,10 @@
 namespace gpuos::cu {
 namespace {
 
-// Above this many streams, those that are done are forgotten.
+// Above this number of streams, finished streams are removed.
 constexpr std::size_t kManyStreams = 64;
 
-// By either of its handles it is the same stream, which no graph captures.
+// Both handles name the same stream, which no graph captures.
 bool is_legacy(CUstream stream) {
   return stream == nullptr || stream == CU_STREAM_LEGACY;
 }
@@ -23,7 +23,7 @@ bool is_done(const Event& event) {
 bool LaunchRecord::is_capturing(CUstream stream) noexcept {
   if (is_legacy(stream)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // If it cannot be told, the launch that follows says why.
+  // If the query fails, the following launch reports the error.
   return driver().cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
@@ -33,7 +33,7 @@ void LaunchRecord::note(CUstream stream, bool is_captured) noexcept {
     is_captured_.store(true);
     return;
   }
-  // It is usually set already. Then no other processor's cache loses the line.
+  // It is nearly always set already. Then no other cache loses the line.
   if (is_legacy(stream)) {
     if (!uses_legacy_.load(std::memory_order_relaxed)) uses_legacy_.store(true);
     return;
@@ -60,7 +60,7 @@ bool LaunchRecord::have_ended() noexcept {
   return behind_.empty();
 }
 
-// Records one event after all of its launches, when there are no more.
+// Uses one event after all launches, recorded when there are no more.
 bool LaunchRecord::has_legacy_ended() noexcept {
   if (!uses_legacy_.load()) return true;
   if (!behind_legacy_) {

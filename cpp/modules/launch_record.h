@@ -16,9 +16,9 @@ namespace gpuos::cu {
 /// Threads: any; the module's context is current where a member says so.
 class LaunchRecord {
  public:
-  /// Records an event after each launch from now on. Otherwise launches in
-  /// streams of callers are unknown, and the driver waits for them when it
-  /// unloads. An event costs a launch more than the rest of the record.
+  /// Records an event after each launch from now on. Without it the launches
+  /// in streams of callers are unknown, and the driver waits for them when it
+  /// unloads: an event costs a launch more than the rest of the record.
   void follow() noexcept { is_followed_.store(true); }
 
   /// Returns whether a launch in `stream` goes into a graph. The context is
@@ -30,12 +30,12 @@ class LaunchRecord {
 
   /// A graph may launch the module at any time.
   bool is_captured() const noexcept { return is_captured_.load(); }
-  /// Returns whether all known launches have ended. No launch comes any more.
-  /// The context is current.
+  /// Returns whether all recorded launches have ended. Nothing may be launched
+  /// any more, and the context is current.
   bool have_ended() noexcept;
 
  private:
-  // It has the thread only where each thread has a stream by the same handle.
+  // It has the thread only if each thread has its own stream with this handle.
   using Place = std::pair<CUstream, std::thread::id>;
 
   bool has_legacy_ended() noexcept;

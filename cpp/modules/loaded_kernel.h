@@ -24,12 +24,12 @@ class KernelHandle {
 
   /// Returns the name by which it was asked for.
   virtual const std::string& name() const noexcept = 0;
-  /// The kernel that is launched now.
-  /// Throws: what keeps it from being there.
+  /// Returns the kernel that is launched now.
+  /// Throws: the error of loading it.
   virtual std::shared_ptr<const LoadedKernel> current() const = 0;
 };
 
-/// A kernel and what keeps it loaded. As a handle it is always the same one.
+/// A kernel and the module that it needs. Its handle never changes.
 ///
 /// Threads: any.
 class LoadedKernel final : public KernelHandle,

@@ -12,7 +12,8 @@
 namespace gpuos::cu {
 namespace {
 
-// Loaded at their first launch they would wait for whatever runs then.
+// Loads all functions now. Their load at the first launch would wait for all
+// running work.
 void load_functions(CUmodule module) {
   const DriverApi& api = driver();
   if (api.cuModuleGetFunctionCount == nullptr ||

@@ -19,7 +19,7 @@ class ModuleHandles::Handle final : public KernelHandle {
     const std::lock_guard lock(*mutex_);
     return kernel_;
   }
-  /// Under the mutex.
+  /// Swaps the kernels. The caller holds the mutex.
   void swap(std::shared_ptr<const LoadedKernel>& other) noexcept {
     kernel_.swap(other);
   }
@@ -53,7 +53,7 @@ void ModuleHandles::replace(const Make& make) {
     live.push_back(std::move(handle));
   }
   if (live.empty()) return;
-  // The old handles are freed after the lock is released.
+  // The old kernels are released after the lock.
   const std::lock_guard lock(*mutex_);
   for (std::size_t i = 0; i < live.size(); ++i) live[i]->swap(kernels[i]);
 }

@@ -13,7 +13,7 @@ namespace gpuos::cu {
 /// Holds the handles of a JitModule's kernels. They all change to another
 /// version at one moment.
 ///
-/// Threads: one at a time, beside any that launch by the handles.
+/// Threads: one at a time, while others launch by the handles.
 /// Lifetime: the handles may outlive it.
 class ModuleHandles {
  public:
@@ -22,9 +22,9 @@ class ModuleHandles {
 
   std::shared_ptr<const KernelHandle> add(
       std::shared_ptr<const LoadedKernel> kernel);
-  /// Asks `make` for a kernel for each handle that lives. Whoever launches sees
-  /// all of the old ones or all of the new ones.
-  /// Throws: what `make` throws; then nothing has changed.
+  /// Calls `make` for a kernel for each living handle. A launch sees either all
+  /// old kernels or all new ones.
+  /// Throws: the exceptions of `make`; then nothing has changed.
   void replace(const Make& make);
 
  private:

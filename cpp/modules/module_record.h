@@ -11,7 +11,7 @@
 
 namespace gpuos {
 
-/// Says that an image is loaded while it lives, and who uses it.
+/// Records that an image is loaded during its lifetime, and the users of it.
 ///
 /// Threads: any.
 class ModuleRecord {

@@ -95,8 +95,7 @@ std::uint64_t JitModule::State::replace(JitReplacement given,
   JitSource source = source_of(given);
   auto compiled =
       jit::compile_module(source, cu::try_compute_capability(device_), stop);
-  // After the exchange it holds the old version, which is freed after the lock
-  // is released.
+  // `next` later holds the old version, which is released after the lock.
   ModuleVersion next(now_.number() + 1, device_, false, std::move(source),
                      std::move(compiled));
   check_types(types_of(now_, keep, stop), types_of(next, keep, stop));

@@ -17,12 +17,12 @@
 
 namespace gpuos {
 
-/// The newest version of a JitModule, and who has got what of it.
+/// The newest version of a JitModule, with its handles and variables.
 ///
 /// Threads: any.
 class JitModule::State {
  public:
-  /// A variable and what keeps it there.
+  /// A variable and the module that contains it.
   struct Variable {
     std::shared_ptr<cu::LoadedModule> module;
     cu::DeviceGlobal global;
@@ -58,10 +58,10 @@ class JitModule::State {
   const int device_;
   std::mutex replacing_;  // one replace() at a time; before mutex_
   mutable std::mutex mutex_;
-  // Under mutex_, except its const parts. Only replace() exchanges it.
+  // Under mutex_, except its const members; only replace() exchanges it.
   cu::ModuleVersion now_;
-  // Under mutex_. All that were ever got, also by handles that have gone:
-  // module["k"].launch() gets a new one each time.
+  // Under mutex_. The parameters of all requested kernels, also of handles that
+  // are gone: each module["k"].launch() makes a new handle.
   std::map<std::string, cu::ParameterList, std::less<>> known_;
   cu::ModuleHandles handles_;  // under mutex_
 };

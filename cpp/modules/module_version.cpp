@@ -47,7 +47,7 @@ bool is_misfit(int code) {
 
 const std::shared_ptr<LoadedModule>& ModuleVersion::load() {
   if (loaded_) return loaded_.shared();
-  // The image lives as long as what was compiled.
+  // The image lives as long as the compiled result.
   const std::shared_ptr<const std::string> image(compiled_,
                                                  &compiled_->image.binary);
   try {

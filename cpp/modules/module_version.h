@@ -10,8 +10,8 @@
 
 namespace gpuos::cu {
 
-/// One source of a JitModule, or the image that it was given, and what came of
-/// it. Loaded at its first use.
+/// One source or image of a JitModule, and its compiled result. It is loaded at
+/// its first use.
 ///
 /// Threads: one at a time.
 class ModuleVersion {
@@ -37,8 +37,7 @@ class ModuleVersion {
   /// Throws: InvalidArgument if the device does not take the image that was
   /// given, BackendUnavailable, CompileError, CudaError.
   const std::shared_ptr<LoadedModule>& load();
-  /// Throws: what load() throws, InvalidArgument for a name that does not
-  /// exist.
+  /// Throws: the exceptions of load(); InvalidArgument for an unknown name.
   std::shared_ptr<const LoadedKernel> kernel(std::string_view name);
   DeviceGlobal global(std::string_view name);
 

@@ -22,8 +22,8 @@ void run_inside(const std::vector<Parkable*>& runtimes, std::size_t next,
       [runtimes, next, job] { run_inside(runtimes, next + 1, job); });
 }
 
-// False if its launches go on. In any thread: a graph that this one captures is
-// not spoilt.
+// Unloads a module. Returns false if its launches still run. It works in any
+// thread, and does not invalidate a graph that the thread captures.
 bool unload(const DroppedModule& dropped) noexcept {
   const DriverApi* api = try_driver();
   const HoldsExit hold{HoldsExit::For::kDriver};

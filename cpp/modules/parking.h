@@ -18,13 +18,13 @@ class Parkable {
   virtual ~Parkable() = default;
   virtual int ordinal() const noexcept = 0;
   /// Runs `job` on the control thread while no worker stays.
-  /// Throws: what `job` throws; TaskError if the runtime is dead.
+  /// Throws: the exceptions of `job`; TaskError if the runtime is dead.
   virtual void run_parked(std::function<void()> job) = 0;
-  /// There are modules to unload.
+  /// Tells the runtime that there are modules to unload.
   virtual void notify_dropped() noexcept = 0;
 };
 
-/// A module without an owner.
+/// A module without users.
 struct DroppedModule {
   int ordinal = 0;
   CUcontext context = nullptr;
@@ -34,16 +34,16 @@ struct DroppedModule {
   std::vector<std::shared_ptr<const void>> keeps{};
 };
 
-/// Parks the workers of all runtimes of the process. Loading a module waits for
-/// all that runs on the device, so no worker may stay meanwhile.
+/// All runtimes of the process. Loading a module waits for all work on the
+/// device, so it must not run while resident workers stay.
 ///
 /// Threads: any.
 class Parking {
  public:
   static Parking& instance();
 
-  /// A task that does not end keeps the device: whatever the driver does only
-  /// when that is idle, it would never do.
+  /// Records that a task on the device does not end. The driver would then
+  /// never finish operations that need an idle device.
   void note_stuck(int ordinal);
   bool is_stuck(int ordinal) const;
 
@@ -54,8 +54,8 @@ class Parking {
   /// Runs `job` while no runtime has workers on the device; on the caller's
   /// thread if there is none. `job` may outlive the call if a runtime dies: it
   /// must own what it uses.
-  /// Throws: what `job` throws; TaskError if a runtime is dead, because its
-  /// workers may never leave.
+  /// Throws: the exceptions of `job`; TaskError if a runtime is dead, because
+  /// its workers may never leave.
   void run_parked(int ordinal, std::function<void()> job);
 
   /// Unload when its launches have ended and no worker stays; never, if a graph

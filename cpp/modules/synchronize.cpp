@@ -1,4 +1,4 @@
-// Waits for what anybody launched in a stream.
+// Waits for all launches in a stream.
 #include <chrono>
 #include <thread>
 

@@ -68,7 +68,7 @@ class PassBuilder {
   Dimensions& dims_;
   const Stored& stored_;
   Pass pass_;
-  std::vector<SetId> axes_;     // of the roots, but for what is always 1
+  std::vector<SetId> axes_;     // of the roots, except those of size 1
   std::vector<bool> is_outer_;  // of axes_
   AxisMap root_map_{};
   std::vector<SetId> reduced_;  // by the reduction in choose_outer()

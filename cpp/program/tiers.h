@@ -25,8 +25,8 @@ struct Tier {
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> work{0};  // elements times operations
   std::atomic<State> state{State::Interpreted};
-  std::atomic<bool> is_awaited{false};  // by somebody who asked for it
-  std::weak_ptr<const Plan> wanted_by;  // of what earned it; under Tiers' lock
+  std::atomic<bool> is_awaited{false};  // a caller waits for it
+  std::weak_ptr<const Plan> wanted_by;  // the first user; under Tiers' lock
   std::string error{};                  // Failed; written before `state`
 };
 

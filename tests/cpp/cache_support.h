@@ -48,7 +48,7 @@ inline std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// A child that ends with what `body` returns.
+/// Starts a child that ends with the result of `body`.
 inline pid_t start_child(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child != 0) return child;

@@ -14,8 +14,8 @@ namespace gpuos {
 
 class CountedMemory {
  public:
-  /// Counts what this thread makes for as long as it lives; others may delete
-  /// it.
+  /// Counts the allocations of this thread during its lifetime. Other threads
+  /// may free them.
   CountedMemory() { counts = true; }
   ~CountedMemory() { counts = false; }
   CountedMemory(const CountedMemory&) = delete;

@@ -40,7 +40,7 @@ bool becomes_true(Condition condition, std::chrono::seconds limit = kDeadline) {
   return true;
 }
 
-/// Kernels that gpuos knows nothing about.
+/// Kernels that are unknown to gpuos.
 class ForeignKernels {
  public:
   explicit ForeignKernels(const Context& context) {

@@ -1,5 +1,6 @@
-// The device's headers, compiled by the host's compiler in a namespace of their
-// own. Lanes take turns, so that what needs several at once is not here.
+// The device's headers, compiled by the host's compiler in a separate
+// namespace. Lanes take turns, so code that needs several lanes at once is not
+// here.
 #pragma once
 
 #include <algorithm>

@@ -107,7 +107,7 @@ inline Wide sinc_reference(Wide x) {
   return std::sin(kPi * turn) / (kPi * x);
 }
 
-/// How many numbers of the type lie between; 0 for NaN and NaN.
+/// Returns the distance of two numbers in numbers of the type; 0 for two NaNs.
 template <typename T>
 double ulps_between(T a, T b) {
   using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;

@@ -121,7 +121,7 @@ class Calls {
   u32 turn_ = 0;
 };
 
-/// Runs a world; whether its output is what is wanted, and nothing else
+/// Runs a world. Returns whether its output is as expected and nothing else
 /// changed.
 inline bool is_right(Calls& calls, const World& world, Arrays& arrays,
                      const Calls::RunTask& run_task) {
@@ -131,8 +131,8 @@ inline bool is_right(Calls& calls, const World& world, Arrays& arrays,
   return arrays.out == arrays.wanted && arrays.x == x && arrays.y == y;
 }
 
-/// Runs every world of `rank`, and compares it with what is wanted. Returns how
-/// many there were.
+/// Runs every world of `rank`, and compares it with the expected output.
+/// Returns the number of worlds.
 inline std::size_t expect_right(Calls& calls, int rank, unsigned every,
                                 const Calls::RunTask& run_task) {
   Arrays arrays;

@@ -183,7 +183,7 @@ class Guarded {
   std::vector<std::int64_t> values_;
 };
 
-/// The arrays of a world, and what is wanted in the output's memory.
+/// The arrays of a world, and the expected memory of the output.
 struct Arrays {
   Guarded x, y, out, wanted;
 };
@@ -213,7 +213,7 @@ inline void want_reduction(const World& world, Arrays& arrays) {
   struct Row {
     std::int64_t sum = 0, count = 0, most = 0, place = 0;
   };
-  // By the number of an index with 0 along what is reduced.
+  // The key is the number of an index with 0 along the reduced axes.
   std::array<Row, 81> rows{};
   const auto row_of = [&](const Numbers& index) -> Row& {
     int number = 0;
@@ -233,7 +233,7 @@ inline void want_reduction(const World& world, Arrays& arrays) {
   });
   const bool has_all = form.kind == Kind::Center || form.keeps;
   each_index(world.out.rank, world.out.sizes, [&](const Numbers& index) {
-    Numbers own{};  // 0 along what is not there any more
+    Numbers own{};  // 0 along the removed axes
     int next = 0;
     for (int d = 0; d < x.rank; ++d)
       if (has_all || (form.reduced >> d & 1) == 0) own[d] = index[next++];
@@ -245,7 +245,7 @@ inline void want_reduction(const World& world, Arrays& arrays) {
   });
 }
 
-/// Fills x and y, and computes what is wanted, index by index.
+/// Fills x and y, and computes the expected output, index by index.
 inline void fill(const World& world, Arrays& arrays) {
   arrays.x.begin(world.x.span);
   arrays.y.begin(world.y.span);
@@ -259,7 +259,7 @@ inline void fill(const World& world, Arrays& arrays) {
     want_reduction(world, arrays);
 }
 
-// ---- All of them.
+// ---- All worlds.
 
 /// All orders of `rank` axes.
 inline std::vector<Numbers> orders_of(int rank) {
@@ -349,8 +349,8 @@ inline bool is_refused(const World& world) {
 }
 
 /// Calls `f` for each world whose x has `rank` axes of 0 to 3 elements: every
-/// order and kind of x's axes, and every form. How the output lies is taken by
-/// turns from all that there is; with `every` > 1, so are forms.
+/// order and kind of x's axes, and every form. The output's layouts alternate.
+/// With `every` > 1, the forms alternate too.
 template <typename F>
 void each_world(int rank, unsigned every, F f) {
   const std::vector<Form> forms = forms_of(rank);

@@ -1,5 +1,5 @@
-// main() of all tests: `--file NAME` runs those of tests/cpp/*/NAME.cpp, so
-// that ctest has a process for each file.
+// main() of all tests. `--file NAME` runs the tests of tests/cpp/*/NAME.cpp, so
+// that ctest uses a process for each file.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -80,7 +80,7 @@ template <typename T>
 T reduced(Op op, std::span<const T> x) {
   if (op == Op::Sum) return in_order(x, T(0), [](T a, T b) { return a + b; });
   if (op == Op::Prod) return in_order(x, T(1), [](T a, T b) { return a * b; });
-  // Equal ones, such as 0 and -0: the one that came first.
+  // Of equal values, such as 0 and -0, the first one wins.
   if (op == Op::Max)
     return in_order(x, T(-INFINITY), [](T a, T b) { return a >= b ? a : b; });
   return in_order(x, T(INFINITY), [](T a, T b) { return a <= b ? a : b; });
@@ -166,7 +166,7 @@ inline Program row_reduction(Op op, DType dtype) {
   return builder.build();
 }
 
-/// How the elements of rows and columns lie. Units: elements.
+/// The layout of the elements of rows and columns. Units: elements.
 struct Lie {
   std::int64_t row, column, first, elements;
 };
@@ -224,7 +224,7 @@ class OrderContract : public Contract {
     return std::make_unique<Runtime>(wanted);
   }
 
-  /// All outputs of a call.
+  /// Runs a call and returns all its outputs.
   static std::vector<Bytes> call(Runtime& runtime, const Program& program,
                                  const std::vector<TensorView>& in) {
     std::vector<Shape> shapes;

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMostOwners = 40;
 inline constexpr DType kDTypes[] = {DType::Float32, DType::Float32,
                                     DType::Float16, DType::Int32, DType::Bool};
 
-/// A view of an owner: how it lies there, not where.
+/// The layout of a view in its owner, without its position.
 enum class Layout {
   Flat,
   Matrix,

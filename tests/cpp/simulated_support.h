@@ -45,7 +45,7 @@ class Hold {
   sim::Simulator& simulator_;
 };
 
-/// A task of it stands still while whole tasks are held.
+/// Returns an operator whose tasks wait while whole tasks are held.
 inline OperatorDefinition stand_definition() {
   return {.name = "stand",
           .source = "GPUOS_OPERATOR(stand) {}",

@@ -1,7 +1,7 @@
 """Runs numbered cases of a module in a child, so that a crash is a finding.
 
-The module has `draw(dice)`, `finding(case)` and `text(case)`. A case has dice of
-its own, so one alone can be drawn again.
+The module has `draw(dice)`, `finding(case)` and `text(case)`. Each case has its
+own dice, so a single case can be drawn again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 BATCH = 2000  # cases of a child
 DEADLINE_S = 300  # of all of them; they take seconds
-MEMORY = 6 << 30  # bytes of addresses: what asks for more gets MemoryError
+MEMORY = 6 << 30  # bytes of addresses; larger requests get a MemoryError
 
 
 def child(name: str, seed: str, first: str, last: str, folder: str) -> int:
@@ -40,7 +40,7 @@ def child(name: str, seed: str, first: str, last: str, folder: str) -> int:
 
 
 def run(name: str, seed: int, first: int, last: int) -> tuple[int, str]:
-    """Run cases in a child; the first that fails and what was seen, or ""."""
+    """Run cases in a child; return the first failing one and its finding, or ""."""
     with tempfile.TemporaryDirectory(prefix="gpuos-fuzz-") as folder:
         words = [name, str(seed), str(first), str(last), folder]
         try:
@@ -74,7 +74,7 @@ def first_finding(
     seconds: float = float("inf"),
     batch: int = BATCH,
 ) -> str | None:
-    """Return what is wrong in `count` cases of a module, or None."""
+    """Return a finding in `count` cases of a module, or None."""
     end = time.monotonic() + seconds
     first = 0
     while first < count and time.monotonic() < end:

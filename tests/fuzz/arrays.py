@@ -86,7 +86,7 @@ def numbers(dtype: np.dtype, count: int, seed: int) -> np.ndarray:
 
 
 def draw_shape(dice: random.Random, most_axes: int) -> tuple[int, ...]:
-    """Mostly small: what is odd about a shape shows with 0 to 3 elements."""
+    """Draw a shape, mostly a small one: 0 to 3 elements show most errors."""
     kind = dice.random()
     if kind < 0.02:  # of many tiles and slices
         return dice.choice([(70_000,), (3, 30_000), (30_000, 3), (2, 9, 2_000)])
@@ -103,7 +103,7 @@ def draw_shape(dice: random.Random, most_axes: int) -> tuple[int, ...]:
 def draw_array(
     dice: random.Random, shape: tuple[int, ...], dtype: np.dtype, layout: str
 ) -> Array:
-    """One that broadcasts to `shape`."""
+    """Draw an array that broadcasts to `shape`."""
     own = [n if dice.random() < 0.8 else 1 for n in shape]
     if dice.random() < 0.2:
         own = own[dice.randint(0, len(own)) :]

@@ -103,7 +103,7 @@ MAY_RAISE = {
     "np.split": "AttributeError",  # so is this
     "__getattr__": "AttributeError",
 }
-# gpuos.Array refuses these attributes. A sentence says what to do.
+# gpuos.Array refuses these attributes, with a message about the alternative.
 LACKING = {n for n in dir(np.ndarray) if not n.startswith("_")}
 LACKING |= {"itemset", "newbyteorder", "tostring"}  # of NumPy 1
 MAY_RAISE = dict.fromkeys(LACKING, "AttributeError") | MAY_RAISE
@@ -120,7 +120,7 @@ GENERAL = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Line:
-    """A call; the function is what it counts for."""
+    """A call, counted for `function`."""
 
     text: str
     function: str
@@ -131,7 +131,7 @@ class Case:
     lines: tuple[Line, ...]
     traced: str = ""  # what the function that they are in is fused for
     result: str = "x"  # of that function
-    meanwhile: tuple[str, ...] = ()  # what another thread does
+    meanwhile: tuple[str, ...] = ()  # the actions of another thread
 
     def text(self) -> str:
         """Python that can be pasted, in the folder of the sources."""
@@ -303,7 +303,7 @@ class _Drawer:
     def argument(self, function: Callable, p: Parameter) -> str:
         dice = self.dice
         likely = self.likely(function, p)
-        # Without a value NumPy answers by itself.
+        # Without a value NumPy handles the call itself.
         is_first = p is function.parameters[0]
         if function.name.startswith("np.") and is_first:
             return dice.choice(["x", "y"] if self.is_traced else ["old", "sum"])
@@ -329,7 +329,7 @@ class _Drawer:
         return right(dice, function.owner, function.name, p)
 
     def arguments(self, function: Callable) -> list[str]:
-        """As the signature says, now and then with one that it lacks."""
+        """Draw arguments for the signature, at times with an unknown one."""
         dice = self.dice
         given: list[str] = []
         keywords: list[str] = []
@@ -363,7 +363,7 @@ class _Drawer:
         return words
 
     def left_out(self, function: Callable) -> float:
-        """How often what has a default is not given."""
+        """Return the probability to omit an argument with a default."""
         if function.name.startswith("np."):
             return 0.9
         return 0.1 if function.name.startswith("submit") else 0.6

@@ -21,7 +21,7 @@ INCLUDES = (
     "#include <stdio.h>\n"
 )
 MARKS = ["\n", "\r\n", " // a remark /* of src/*.cu\n", "\n/* it's; { */\n"]
-BATCH = 10  # texts that one call of the C++ compiler reads
+BATCH = 10  # texts for one call of the C++ compiler
 
 
 def declarations(text: str) -> list[str]:
@@ -291,7 +291,7 @@ class Kind:
 
 @dataclass
 class Case:
-    """Kinds, in which order their lines come, and what cuts them."""
+    """Kinds, the order of their lines, and the cuts between cells."""
 
     kinds: list[Kind]
     seed: int
@@ -345,7 +345,7 @@ class Case:
         return [*cells, f"double values[] = {{0, {values}}};"]
 
     def device_text(self) -> str:
-        """Return what of it is of the device, as one text."""
+        """Return the device code of the case, as one text."""
         of_device = {kind.name for kind in self.kinds if kind.is_device}
         return "".join(
             f"{line}\n" for name, line in self.pieces() if name in of_device

@@ -1,7 +1,7 @@
-"""Runs cases in processes of their own: a crash or a hang is a finding too.
+"""Runs cases in separate processes, so that a crash or a hang is a finding.
 
-The child says which case it begins with; its parent looks at that, waits no
-longer than a deadline for each, and finds the fewest cases that still fail.
+The child reports each case that it begins. The parent waits for each case until
+a deadline, and finds the fewest cases that still fail.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from wrong_objects import JUDGE
 
 DEADLINE_S = 40.0  # of a case; some wait for a compiler
 BATCH = 1500  # cases of a child
-# Says what its threads do when it is ended, also in an import that hangs.
+# Prints the stacks of all threads when it is killed, even in a hanging import.
 PYTHON = (sys.executable, "-X", "faulthandler", "-W", "ignore")
-MEMORY = 6 << 30  # bytes of addresses: what asks for more gets MemoryError
+MEMORY = 6 << 30  # bytes of addresses; larger requests get a MemoryError
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Failure:
 
 
 def case_of(seed: int, index: int) -> calls.Case:
-    """Each case has dice of its own, so one alone can be drawn again."""
+    """Draw a case. Each has its own dice, so a single one can be drawn again."""
     return calls.draw(random.Random(f"{seed}:{index}"))
 
 
@@ -85,7 +85,7 @@ def child(folder: Path) -> int:
     if not os.environ.get("LD_PRELOAD"):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     wanted = Wanted(**json.loads((folder / "wanted.json").read_text()))
-    gc.freeze()  # a collection looks only at what cases make
+    gc.freeze()  # a collection then looks only at objects of cases
     place = calls.Place()
     table = Table()
     found = ""
@@ -114,7 +114,7 @@ def child(folder: Path) -> int:
 
 
 def run(wanted: Wanted, table: Table | None = None) -> Failure | None:
-    """Run cases in a child; nothing outside of a folder of its own is used."""
+    """Run cases in a child, which uses only its own folder."""
     with tempfile.TemporaryDirectory(prefix="gpuos-fuzz-") as name:
         folder = Path(name)
         (folder / "wanted.json").write_text(json.dumps(asdict(wanted)))
@@ -222,7 +222,7 @@ def first_finding(
     table: Table | None = None,
     batch: int = BATCH,
 ) -> str | None:
-    """Return what is wrong in `count` calls, or None."""
+    """Return a finding in `count` calls, or None."""
     end = time.monotonic() + seconds
     table = table or Table()
     first = 0
@@ -239,7 +239,7 @@ def first_finding(
 
 
 def show(table: Table) -> None:
-    """Print what was drawn, and which messages lack what came."""
+    """Print the drawn calls, and the messages without the given value."""
     known = {str(c) for c in (*calls.OF_STUBS, *calls.OF_VALUES)}
     for function in sorted(known | set(table.drawn) - {""}):
         sys.stdout.write(f"{table.drawn[function]:>9} {function}\n")

@@ -71,7 +71,7 @@ RIGHT = {
 
 
 def right_messages():
-    """One of each command, with what it needs and nothing else."""
+    """Yield a message of each command with only the required fields."""
     for word, command in TABLE.items():
         needed = {n: RIGHT[n] for n, f in command.fields.items() if f[1]}
         yield {"command": word, **needed}
@@ -91,7 +91,7 @@ def wrong_fields():
 
 
 def right_kinds():
-    """Each field with each value of its kind: many mean nothing."""
+    """Yield each field with each value of its kind; many are meaningless."""
     for message in right_messages():
         for name, field in TABLE[message["command"]].fields.items():
             for value in VALUES:

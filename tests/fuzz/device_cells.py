@@ -129,7 +129,7 @@ def value_of(rt: gpuos.Runtime, kernel: gpuos.Kernel) -> float:
 
 
 def compiled(text: str, kernels: list[str]) -> gpuos.JitModule | None:
-    """Return what NVRTC makes of one text, None if it refuses it."""
+    """Compile one text with NVRTC; return None if it refuses the text."""
     try:
         return gpuos.JitModule(
             text, name_expressions=kernels, options=["-arch=sm_90"]
@@ -141,7 +141,7 @@ def compiled(text: str, kernels: list[str]) -> gpuos.JitModule | None:
 def finding(
     rt: gpuos.Runtime, session: gpuos.Session, text: str, kernels: list[str]
 ) -> str | None:
-    """Return how the kernels of the cells differ from those of one text.
+    """Return the difference between the kernels of the cells and of one text.
 
     A text that NVRTC refuses must be refused by a cell or by a link.
     """

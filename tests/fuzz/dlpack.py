@@ -78,14 +78,14 @@ class Case:
     lanes: int = 1
     ndim: int | None = None
     device: tuple[int, int] = (CPU, 0)
-    told: tuple[int, int] = (CPU, 0)  # by __dlpack_device__
+    told: tuple[int, int] = (CPU, 0)  # the result of __dlpack_device__
     name: str = "dltensor_versioned"
     version: tuple[int, int] = (1, 0)
     flags: int = 0
     has_shape: bool = True
     has_data: bool = True
     has_deleter: bool = True
-    gives: str = "capsule"  # or what __dlpack__ returns instead
+    gives: str = "capsule"  # or another result of __dlpack__
     wrong: str = field(default="", compare=False)
 
     @property
@@ -94,7 +94,7 @@ class Case:
 
 
 def draw_right(dice: random.Random) -> Case:
-    """A producer that tells the truth."""
+    """Draw a correct producer."""
     code, bits = dice.choice(list(DTYPES))
     item = bits // 8
     shape = tuple(
@@ -189,7 +189,7 @@ _is_valid.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 
 class Producer:
-    """Hands out one buffer as a case says, and counts what is given back."""
+    """Exports one buffer as a case describes, and counts its releases."""
 
     def __init__(self, case: Case, memory: np.ndarray) -> None:
         self.case = case

@@ -56,7 +56,7 @@ class Expected(NamedTuple):
 
 
 def _erfc(x):
-    """In one digit more than the C library's: a step of Taylor's series."""
+    """Compute erfc with one digit more than the C library, by a Taylor step."""
     near = np.asarray(x, "f8")
     made = _each(math.erfc)(near).astype(np.longdouble)
     rest = np.where(np.isfinite(near), x - near.astype(np.longdouble), 0)
@@ -101,10 +101,10 @@ def _sinc(x):
 
 
 def _real_power(x, y):
-    """The C library's own of -inf is wrong in long doubles, for -2**63.
+    """Compute a power. The C library's power of -inf is wrong for -2**63.
 
-    NumPy takes a square root where one exponent of 0.5 is for all elements, and
-    that of -inf is no number: it gets another one at the end.
+    NumPy uses a square root if one exponent of 0.5 applies to all elements, and
+    the root of -inf is NaN. So a further element is appended.
     """
     x, y = np.broadcast_arrays(x, y)
     made = _powers(np.append(x, x.dtype.type(1)), np.append(y, y.dtype.type(1)))
@@ -255,14 +255,14 @@ def _of_complex(function, args, result):
     # So far all squares fit.
     far = float(info.max) ** 0.47
     with np.errstate(all="ignore"):
-        # Infinities and NaN are C's, not NumPy's; what overflows in between
-        # may overflow.
+        # Infinities and NaN follow C, not NumPy. Intermediate results may
+        # overflow.
         wild = ~np.isfinite(made) | (size > info.max / 30)
         for x in args:
             wild |= ~np.isfinite(x) | (np.abs(_widen(x)) > far)
             wild |= (np.abs(_widen(x)) < 1 / far) & (x != 0)
         if function.name == "divide":
-            # By zero: the parts of the dividend by 0, whatever zero's signs.
+            # Division by zero divides the parts of the dividend by 0, for any signs.
             x, y = np.broadcast_arrays(_widen(args[0]), args[1])
             made = np.array(made)
             made.real[y == 0] = x.real[y == 0] / 0.0
@@ -275,7 +275,7 @@ def _widen(x):
     return x.astype(WIDE.get(x.dtype, x.dtype))
 
 
-# ---- what NumPy does otherwise, or leaves open
+# ---- functions that NumPy computes differently or leaves open
 
 
 def _first_of(wins):
@@ -348,7 +348,7 @@ def of_choice(condition: Any, x: Any, y: Any) -> Expected:
 
 
 def of_activation(compute: Any, x: np.ndarray, *axis: int) -> Expected:
-    """One rounding at the end; in between as many as the formula has."""
+    """Compute with one rounding at the end and those of the formula."""
     if x.dtype in SHORT:
         made = of_activation(compute, widened(x), *axis)
         return made._replace(dtype=x.dtype)
@@ -478,7 +478,7 @@ def _ordered(values):
 
 
 def difference(got: np.ndarray, expected: Expected) -> str | None:
-    """Return what is wrong with a result, or None."""
+    """Return the error of a result, or None."""
     value, dtype = expected.value, expected.dtype
     if (got.dtype, got.shape) != (dtype, value.shape):
         return (

@@ -31,7 +31,7 @@ def cases(seed: int, *, is_compiled: bool) -> Iterator[programs.Case]:
         cells = list({cell[:2]: cell for cell in cells}.values())
     random.Random(seed).shuffle(cells)
     for index in itertools.count():
-        # Each program has dice of its own, so one alone can be drawn again.
+        # Each program has its own dice, so a single one can be drawn again.
         dice = random.Random(f"{seed}:{index}")
         cell = cells[index % len(cells)]
         case = replace(programs.draw(dice, cell), is_compiled=is_compiled)
@@ -50,7 +50,7 @@ def first_finding(
     is_compiled: bool = False,
     table: Counter | None = None,
 ) -> str | None:
-    """Return what is wrong with which case of `count` programs, or None."""
+    """Return the first failing case of `count` programs with its error, or None."""
     end = time.monotonic() + seconds
     each = CALLS_OF_EACH[is_compiled]
     drawn = cases(seed, is_compiled=is_compiled)
@@ -71,7 +71,7 @@ def first_finding(
 
 
 def empty_cells(table: Counter) -> list[str]:
-    """Return what was never drawn: a function with a dtype in a layout."""
+    """Return the functions, dtypes and layouts that were never drawn together."""
     return [
         f"{name} of {dtype.name}, {layout}"
         for name, dtype, layout in programs.cells()
@@ -133,7 +133,7 @@ def run_submissions(
 
 
 def run_calls(options: argparse.Namespace, count: int, seconds: float) -> str:
-    """Public functions with wrong things; what is wrong, or nothing."""
+    """Call public functions with wrong arguments; return a finding or ""."""
     children = importlib.import_module("children")
     table = children.Table()
     found = children.first_finding(
@@ -204,19 +204,19 @@ def run_cells(options: argparse.Namespace, count: int, seconds: float) -> str:
 WHAT = {
     "programs": run_programs,
     "submissions": run_submissions,
-    "calls": run_calls,  # on the host, whatever the backend
+    "calls": run_calls,  # always on the host
     "npy": run_alone("npy"),
     "dlpack": run_alone("dlpack"),
     "control": run_alone("control_messages"),
     "cells": run_cells,
-    "bytes": run_readers,  # C++, whatever package is installed
+    "bytes": run_readers,  # C++, independent of the package
     "torch": run_sequences,
-    "moments": run_moments,  # on the host, whatever the backend
+    "moments": run_moments,  # always on the host
 }
 
 
 def is_possible(what: str) -> bool:
-    """Whether this machine has what it needs."""
+    """Return whether this machine has the needed packages and devices."""
     if what == "torch":
         return importlib.util.find_spec("torch") is not None
     if what == "bytes":

@@ -71,7 +71,7 @@ def handle(*_: object) -> None:
     signal.setitimer(signal.ITIMER_REAL, PERIOD_S)
 
 
-# ---- what is done, and what handlers and finalizers do
+# ---- the actions of programs, handlers and finalizers
 
 
 def compute() -> None:
@@ -208,7 +208,7 @@ def child(subject: str, seconds: float, *, with_torch: bool) -> int:
 
 
 def finding(subject: str, seconds: float, *, with_torch: bool) -> str:
-    """Return what is wrong with one child, or nothing."""
+    """Return the finding of one child, or ""."""
     command = [sys.executable, "-X", "faulthandler", "-W", "ignore", __file__]
     command += [subject, str(seconds), str(int(with_torch))]
     process = subprocess.Popen(
@@ -230,7 +230,7 @@ def finding(subject: str, seconds: float, *, with_torch: bool) -> str:
 
 
 def first_finding(seconds: float, *, with_torch: bool = HAS_TORCH) -> str:
-    """Return what is wrong: each child has its part of the time."""
+    """Return the first finding. Each child has its part of the time."""
     children = [(name, False) for name in SUBJECTS if name != "torch"]
     if with_torch:
         children = [(name, True) for name in OF_TORCH]

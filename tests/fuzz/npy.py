@@ -1,7 +1,7 @@
 """Random headers of .npy files, as `python -m gpuos run` reads them.
 
-NumPy is the oracle: what it loads as an array of a dtype that gpuos takes must
-be taken, with the same elements, and nothing else.
+NumPy is the oracle: gpuos must accept exactly the files that NumPy loads as an
+array of a dtype that gpuos has, with the same elements.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def text(case: Case) -> str:
 
 def numpy_reads(data: bytes) -> np.ndarray | None:
     """Return the array that NumPy reads, if gpuos should take it."""
-    # Version 3 differs only in names of fields, and in what Python 2 wrote,
-    # which NumPy takes up to version 2.
+    # Version 3 differs only in names of fields and in the syntax of Python 2,
+    # which NumPy accepts up to version 2.
     if data[6:8] == b"\3\0":
         data = data[:6] + b"\2\0" + data[8:]
     try:

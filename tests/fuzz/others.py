@@ -1,6 +1,6 @@
 """NumPy's functions that are neither ufuncs nor plain reductions, and norms.
 
-Each draws the text of a call on one value, and says what that should give.
+Each draws the text of a call on one value, and computes the expected result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Other:
 
 
 def _exact(text: str, compute: Callable[[Any], Any]) -> tuple[str, Compute]:
-    """One that NumPy computes in the dtype that it gives."""
+    """Return a function that NumPy computes in its result's dtype."""
 
     def made(x: np.ndarray) -> Expected:
         value = np.asarray(compute(widened(x)))
@@ -106,7 +106,7 @@ def _test(name: str, _: random.Random, x: np.ndarray) -> tuple[str, Compute]:
 
 
 def _like(name: str, dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
-    """An array of its shape, of one number; perhaps of its own size."""
+    """Draw an array of the same shape with one number, perhaps of another size."""
     number = ""
     if name == "full_like":
         numbers = [", 3", ", -2.5", ", len({0})", ", {0}.size % 7"]
@@ -237,7 +237,7 @@ def _eps(dtype: np.dtype) -> float:
     return float(np.finfo("f4" if is_short else dtype).eps)
 
 
-# Each draws a text with {0}, and what computes the result.
+# Each draws a text with {0}, and the function for the result.
 OTHERS: dict[str, Callable[[random.Random, Any], tuple[str, Compute]]] = {
     "clip": _clip,
     "round": _round,

@@ -53,9 +53,9 @@ class Case:
 
     inputs: tuple[Array, ...]
     steps: tuple[Step, ...]
-    out: Array  # how the last value lies that is written into given memory
+    out: Array  # the layout of the last value, written into given memory
     is_compiled: bool = False
-    earlier: tuple[tuple[Array, ...], ...] = ()  # inputs of calls before
+    earlier: tuple[tuple[Array, ...], ...] = ()  # inputs of earlier calls
 
     def source(self, *, is_whole: bool) -> str:
         names = [f"x{k}" for k in range(len(self.inputs))]
@@ -150,7 +150,7 @@ def _draw_inputs(
 def _draw_steps(
     dice: random.Random, values: list[np.ndarray], first: str
 ) -> list[Step]:
-    """Steps that begin with the one of this name, or none."""
+    """Draw steps that begin with the one of this name, or none."""
     steps: list[Step] = []
     for _ in range(dice.randint(1, 2 * MOST_STEPS)):
         if len(steps) == MOST_STEPS:
@@ -181,7 +181,7 @@ def _value(step: Step, values: list[np.ndarray]) -> np.ndarray:
 
 @functools.lru_cache(maxsize=8)
 def values_of(case: Case) -> list[np.ndarray]:
-    """Inputs and what NumPy makes of them. Raises Invalid."""
+    """Return the inputs and NumPy's results. Raises Invalid."""
     values = [x.value() for x in case.inputs]
     for step in case.steps:
         values.append(_value(step, values))
@@ -195,8 +195,10 @@ def with_out(case: Case, last: np.ndarray, layout: str = "contiguous") -> Case:
 
 
 def called_again(dice: random.Random, case: Case) -> Case:
-    """The same program, called next with arrays that lie otherwise, with other
-    numbers and at times of another size."""
+    """Draw a second call of the program with other layouts and numbers.
+
+    At times the arrays have another size.
+    """
     sizes = {1: 1}
     if dice.random() < 0.3:
         sizes |= {2: dice.randint(2, 9), 3: dice.choice([2, 3, 40])}
@@ -228,13 +230,13 @@ def _called_again(
 
 
 def finding(rt: gpuos.Runtime, case: Case) -> str | None:
-    """Return what is wrong with a case, or None."""
+    """Return the error of a case, or None."""
     try:
         return _finding(rt, case)
     except gpuos.InvalidArgument as error:
         text = str(error).splitlines()[0]
         return None if _is_promised(text) else f"refused: {text}"
-    except Exception as error:  # noqa: BLE001 (whatever comes is a finding)
+    except Exception as error:  # noqa: BLE001 (each error is a finding)
         return f"{type(error).__name__}: {error}"
 
 
@@ -388,8 +390,11 @@ VIEWS = ("real", "imag", "parts")
 
 
 def _has_parts(case: Case) -> bool:
-    """Whether a program may reduce what it joined, each part as a row of its
-    own: arrays that are joined have one row (docs/numbers.md)."""
+    """Return whether a program may reduce joined arrays.
+
+    Its parts are then separate rows, but joined arrays have one row
+    (docs/numbers.md).
+    """
     names = {step.name for step in case.steps}
     return bool(names & JOINS) and bool(names & REDUCING)
 
@@ -556,7 +561,7 @@ def _without(case: Case, place: int, instead: int, gone: int | None) -> Case:
     return replace(case, steps=tuple(steps))
 
 
-# ---- what was drawn
+# ---- the table of drawn programs
 
 
 def count(table: Counter, case: Case) -> None:

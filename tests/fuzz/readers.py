@@ -1,4 +1,4 @@
-"""Builds the targets of libFuzzer in tests/fuzz/bytes and runs them in turns."""
+"""Builds the libFuzzer targets of tests/fuzz/bytes and runs them in turn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def clang() -> str | None:
 
 
 def build() -> None:
-    """Configure and build; what is built already costs seconds."""
+    """Configure and build; an existing build takes seconds."""
     compiler = clang()
     if compiler is None:
         sys.exit("--what bytes: expected clang, found none; install clang")
@@ -108,7 +108,7 @@ def run(target: str, seconds: int, count: int, seed: int) -> str:
 
 
 def first_finding(count: int, seed: int, *, seconds: float) -> str | None:
-    """Return what is wrong in which target, or None."""
+    """Return the first failing target with its error, or None."""
     build()
     each = 0
     if seconds != float("inf"):

@@ -2,9 +2,9 @@
 
 A case has lines for one to three threads, such as `t7 = torch.exp(t3[1:])`.
 The same lines run eagerly; in the end all tensors must be equal, and each line
-must raise in both or in neither. Where the grid of numbers lies (torch_lines.py)
-is moved for a second and a third look, since a last digit may decide it; what is
-wrong stays wrong.
+must raise in both or in neither. A failing case is repeated twice with a moved
+grid of numbers (torch_lines.py), because a last digit may decide it. Real errors
+remain.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _values(names: dict[str, Any]) -> dict[str, Any]:
 def _in_scheduler(
     case: Case, lane: tuple[str, ...], names: dict[str, Any], errors: list
 ) -> None:
-    gt.bridge().watch_anew()  # that a thread gained nothing is no matter here
+    gt.bridge().watch_anew()  # forget that a thread gained nothing
     with (
         torch.set_grad_enabled(case.has_grad),
         gt.scheduler(**case.options),
@@ -97,7 +97,7 @@ def _in_scheduler(
 
 
 def finding(device: str, case: Case) -> str:
-    """Return what is wrong with a case, or nothing."""
+    """Return the error of a case, or ""."""
     found = ""
     for shift in SHIFTS:
         found = _finding(device, case, shift)
@@ -169,7 +169,7 @@ def _steps(x: torch.Tensor) -> list[int]:
 def first_finding(
     device: str, count: int, seed: int, *, seconds: float = float("inf")
 ) -> str:
-    """Return what is wrong with which of `count` cases, or nothing."""
+    """Return the first failing one of `count` cases with its error, or ""."""
     end = time.monotonic() + seconds
     for index in range(count):
         if time.monotonic() > end:

@@ -34,7 +34,7 @@ def draw(dice: random.Random) -> View:
 def places(
     sizes: tuple[int, ...], strides: tuple[int, ...], first: int
 ) -> Iterator[int]:
-    """Where each element lies."""
+    """Yield the place of each element."""
     for index in np.ndindex(sizes):
         yield first + sum(k * s for k, s in zip(index, strides, strict=True))
 

@@ -1,6 +1,6 @@
 """Floats that NumPy lacks: ml_dtypes has them, and programs compute in float.
 
-They promote as docs/programs.md says, not as ml_dtypes does.
+They promote as docs/programs.md describes, not as in ml_dtypes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def widened(x: Any) -> Any:
 
 
 def rounded(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """By way of float; what has no infinity has its largest number."""
+    """Round through float; dtypes without infinity get their largest number."""
     if dtype not in SHORT:
         return value.astype(dtype)
     value = _to_odd(value)
@@ -79,8 +79,9 @@ def promoted(*operands: Any) -> np.dtype:
 def with_stand_ins(operands: list[Any]) -> tuple[list[Any], np.dtype | None]:
     """Return the operands with halves for short floats, and the replaced dtype.
 
-    NumPy's rules for a half are those of a short float, except that no integer
-    widens it. None: there is no short float, or all are floats now.
+    NumPy's rules for a half apply to a short float, except that no integer
+    widens it. The dtype is None if there is no short float, or if all are
+    floats now.
     """
     arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
     dtypes = {x.dtype for x in arrays}

@@ -64,7 +64,7 @@ def of_axes(rank: int) -> Iterator[Any]:
 
 
 def first_finding(rt: gpuos.Runtime) -> str:
-    """Return what is wrong first, or nothing.
+    """Return the first error, or "".
 
     Both backends run the same program for a view, so a GPU, where each call is
     waited for, tries every eighth.

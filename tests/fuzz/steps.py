@@ -40,7 +40,7 @@ class Step:
     text: str
     operands: tuple[Any, ...]  # an int is the place of a value
     what: Any  # of its kind
-    name: str  # in the table of what was drawn
+    name: str  # in the table of drawn steps
 
     def expect(self, values: list[Any]) -> Expected:
         given = [
@@ -133,7 +133,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of gpuos.functions that is made of others."""
+    """A composite function of gpuos.functions."""
 
     name: str
     axis: tuple[int, ...] = ()
@@ -146,8 +146,10 @@ class Activation:
 def draw_step(
     dice: random.Random, values: list[np.ndarray], name: str | None = None
 ) -> Step:
-    """A step on values that there are, or that of a name in the table on the
-    first of them; NumPy may refuse it."""
+    """Draw a step on existing values. NumPy may refuse it.
+
+    A given name draws the step of this name on the first value.
+    """
     if name is None:
         kind = dice.choices([*KINDS], KINDS.values())[0]
         return kind(dice, values, dice.choice(_NAMES_OF[kind]))

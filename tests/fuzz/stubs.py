@@ -79,7 +79,7 @@ def error_attributes() -> dict[str, tuple[str, ...]]:
 
 
 def callables() -> list[Callable]:
-    """Return everything public, but what is excluded."""
+    """Return all public callables, except the excluded ones."""
     return [one for one in _all() if str(one) not in EXCLUDED]
 
 

@@ -109,7 +109,7 @@ def _shifted(x: np.ndarray, by: int, count: int) -> np.ndarray:
 
 
 def _tell(told: list[tuple[gpuos.Ticket, bool]]) -> None:
-    """Each ticket must tell of its own task."""
+    """Check that each ticket reports its own task."""
     for ticket, fails in told:
         try:
             ticket.wait(WAIT_S)
@@ -135,7 +135,7 @@ class Stream:
     def replay(self, submit: Callable[[], Any], times: int) -> None:
         graph = self._cuda.CUDAGraph()
         self._rt.flush(self.torch)
-        mode = "thread_local"  # other lanes go on
+        mode = "thread_local"  # other lanes continue
         with self._cuda.graph(
             graph, stream=self.torch, capture_error_mode=mode
         ):
@@ -144,7 +144,7 @@ class Stream:
         with self._cuda.stream(self.torch):
             for _ in range(times):
                 graph.replay()
-        self.torch.synchronize()  # no other code knows of it
+        self.torch.synchronize()  # no other code waits for it
 
 
 class Run:
@@ -213,7 +213,7 @@ class Run:
 
 
 def finding(backend: str, case: Case) -> str:
-    """Return what is wrong with a case, or nothing."""
+    """Return the error of a case, or ""."""
     try:
         with gpuos.Runtime(backend, **case.options) as rt:
             shared = rt.array(np.arange(SHARED, dtype="int32"))
@@ -224,7 +224,7 @@ def finding(backend: str, case: Case) -> str:
             ]
             _run_all(runs, is_threaded=case.is_threaded)
             return next((d for d in (r.difference() for r in runs) if d), "")
-    except Exception as error:  # noqa: BLE001 (whatever comes is a finding)
+    except Exception as error:  # noqa: BLE001 (each error is a finding)
         return f"{type(error).__name__}: {error}"
 
 
@@ -250,7 +250,7 @@ def first_finding(
     seconds: float = float("inf"),
     is_compiled: bool = False,
 ) -> str:
-    """Return what is wrong with which of `count` cases, or nothing."""
+    """Return the first failing one of `count` cases with its error, or ""."""
     end = time.monotonic() + seconds
     has_streams = backend == "cuda" and _has_torch()
     for index in range(count):
@@ -281,7 +281,7 @@ def shrink(backend: str, case: Case, tries: int = 5) -> Case:
         try:
             for lane in smaller.lanes:
                 _model(lane)
-        except Exception:  # noqa: BLE001 (it needs what is gone)
+        except Exception:  # noqa: BLE001 (it needs a removed action)
             return False
         return any(finding(backend, smaller) for _ in range(tries))
 

@@ -1,7 +1,7 @@
 """The actions of one lane of random tasks, each two lines of Python.
 
-`ours` is for the runtime, `theirs` for NumPy. A lane has memory `m` of its own;
-all read the memory `r`. Numbers are integers, so results are exact.
+`ours` is for the runtime, `theirs` for NumPy. Each lane has its own memory `m`,
+and all read the memory `r`. Numbers are integers, so results are exact.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 CELLS = 400  # elements of a lane
 SHARED = 64
-LONG = 1 << 20  # elements of what takes a while to fill
+LONG = 1 << 20  # elements of an array that takes a while to fill
 MOST_ACTIONS = 150
 
 Span = tuple[int, int]  # from, up to
 
-# With what an operator may be defined; each of two inputs.
+# Expressions of operators with two inputs.
 EXPRESSIONS = [
     "a + b",
     "3 * a - b",
@@ -34,7 +34,7 @@ SOURCE = """GPUOS_OPERATOR({name}) {{
   for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
     o[i] = int(gpuos::u32(a[i]) + {number}u * gpuos::u32(b[i]));
 }}"""
-# Checked: what it would read outside of its input is 0, and it fails.
+# A checked operator: its reads outside of the input give 0, and it fails.
 SHIFT = """GPUOS_OPERATOR({name}) {{
   int* o = task.pointer<int>(0);
   const int* a = task.pointer<const int>(1);
@@ -42,7 +42,7 @@ SHIFT = """GPUOS_OPERATOR({name}) {{
   for (long long i = lane.index(); i < task.count; i += lane.count())
     o[i] = int({number}u * gpuos::u32(a[i + by]));
 }}"""
-# "both" is all lanes' own: each may replace it, by what computes the same.
+# "both" belongs to all lanes: each may replace it by an equal operator.
 COMMON = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
@@ -115,7 +115,7 @@ class Lane:
         return at, at + length
 
     def _read(self, length: int) -> tuple[str, Span | None]:
-        """The text of an input, and what it covers of the lane's memory."""
+        """Draw the text of an input, and its span in the lane's memory."""
         if length <= SHARED and self._dice.random() < 0.1:
             at, end = self._span(length, SHARED)
             return f"r[{at}:{end}]", None
@@ -182,7 +182,7 @@ class Lane:
         return made
 
     def _rows(self) -> Action:
-        """Independent tasks: rows of a half are made of the other one's."""
+        """Draw independent tasks that compute rows of one half from the other."""
         out, x, y = self._grids(3)
         return Action(
             f"t = rt.submit_many('add', {x}, {y}, {out}, **s)",

@@ -1,7 +1,7 @@
-"""Lines of PyTorch at random: one lane of a case of `sequences.py`.
+"""Random lines of PyTorch: one lane of a case of `sequences.py`.
 
-Numbers stay on a grid of eighths, on which sums are exact in any order: `grid`
-puts there what an inexact function gave.
+Numbers stay on a grid of eighths, on which sums are exact in any order. `grid`
+rounds the results of inexact functions to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALPHA = re.compile(r"(add|sub)(_\(|\(.*, ){n}, .*\)$").search
 LEAVE_THE_GRID = {"mul", "square", "addcmul", "prod"}
 
 
-# ---- what there is, from the bridge's table
+# ---- the operators of the bridge's table
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Lane:
                 yield line
 
     def _try(self, line: str) -> str | None:
-        """The line, if eager PyTorch does it, or raises at random."""
+        """Return the line if eager PyTorch accepts it; keep some that raise."""
         if self._rounds_twice(line):
             return None
         # A line that raises may have written before; so may it again.
@@ -285,7 +285,7 @@ class Lane:
         return f"{self._new()} = {text}"
 
     def _piece(self) -> str:
-        """Parts of one memory; one in four does not begin at whole elements."""
+        """Draw parts of one memory; one in four begins inside of an element."""
         dtype = self._dice.choice(["float32", "float32", "float16", "int32"])
         shift = self._dice.choice([0, 0, 0, 1])
         first, count = self._dice.randrange(8), self._dice.randint(1, 8)

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-# By the name in the table of steps.
+# The views by their names in the table of steps.
 VIEWS = {}
 
 
@@ -17,7 +17,7 @@ def _named(draw):
 
 
 def draw_view(dice: random.Random, name: str, x: np.ndarray, most: int) -> str:
-    """A text of {0}, with at most so many axes."""
+    """Draw a text of {0} with at most `most` axes."""
     return VIEWS[name](dice, x, most)
 
 
@@ -40,7 +40,7 @@ def draw_slice(dice: random.Random, n: int) -> str:
 @_named
 def index(dice, x, most):
     named = dice.randint(0, x.ndim)
-    rest = dice.randint(0, named)  # those that stand before an Ellipsis
+    rest = dice.randint(0, named)  # the axes before an Ellipsis
     sizes = [*x.shape[:rest], *x.shape[x.ndim - named + rest :]]
     parts = []
     for n in sizes:

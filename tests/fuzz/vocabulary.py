@@ -35,14 +35,14 @@ class Function(NamedTuple):
     types: str = ""  # that are computed in, by the header's name for them
 
 
-# Those made of functions of the header that are off, and by how many ulps.
+# Functions made of the header's that are inexact, with their error in ulps.
 OTHERS = {"deg2rad": 1, "rad2deg": 1, "float_power": 2}
 # Other names of these.
 ALIASES = ("degrees", "radians", "true_divide")
 
 
 def dtypes() -> list[np.dtype]:
-    """Return those that arrays may have and that can be looked at here."""
+    """Return the dtypes of arrays that can be compared here."""
     text = DTYPE_LIST.read_text(encoding="utf-8").replace("\\\n", "")
     known = {dtype.name for dtype in SHORT}
     return [
@@ -53,7 +53,7 @@ def dtypes() -> list[np.dtype]:
 
 
 def functions() -> list[Function]:
-    """Return what is computed for each element."""
+    """Return the elementwise functions."""
     found = []
     for kind, text in _LIST.findall(HEADER.read_text(encoding="utf-8")):
         if kind in ("SUMS", "PLACES"):

@@ -1,4 +1,4 @@
-"""Ends the process when a case does not, with the case and where it stands."""
+"""Ends the process when a case hangs, with the case and the stacks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ DEADLINE_S = 100.0  # of a case; some wait for compilers, or for tasks 60 s
 
 
 class Watch:
-    """One thread that looks at the clock, whatever the number of cases."""
+    """One thread that checks the time for all cases."""
 
     def __init__(self) -> None:
-        # When the case began, and what writes it down. One object, so that the
-        # thread never sees parts of two cases.
+        # The start of the case, and the function that describes it. They are one
+        # object, so that the thread never sees parts of two cases.
         self._running: tuple[float, Callable[[], str]] | None = None
         self._beat()
         atexit.register(faulthandler.cancel_dump_traceback_later)
@@ -57,5 +57,5 @@ class Watch:
 
 @functools.cache
 def watch() -> Watch:
-    """Return that of this process."""
+    """Return the watch of this process."""
     return Watch()

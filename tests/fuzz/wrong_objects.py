@@ -1,4 +1,4 @@
-"""Objects that are not what they say, and how calls with them are judged."""
+"""Makes objects with wrong behaviour, and judges calls with them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ EXPECTED = re.compile(
 
 
 class Call(NamedTuple):
-    """A function and what it is called with."""
+    """A function and its arguments."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -131,7 +131,7 @@ class Judge:
     typed = stubs.typed()
 
     def __init__(self) -> None:
-        self.raised: list[BaseException] = []  # by objects of a case
+        self.raised: list[BaseException] = []  # raised by objects of a case
         self.finding = ""
         self.calls = 0
         self.without_got: dict[str, str] = {}  # messages that lack a part
@@ -281,7 +281,7 @@ ATTRIBUTES = [
 
 
 def odd(action: Callable[[], Any], *answers: Any) -> Any:
-    """One that does `action` and answers as the first, then as the second."""
+    """Return an object that does `action` and acts as each answer in turn."""
     names = [n for n in METHODS if hasattr(type(answers[0]), n)]
     attributes = [n for n in ATTRIBUTES if hasattr(answers[0], n)]
     return _odd_class(tuple(names), tuple(attributes))(action, answers)
@@ -379,7 +379,7 @@ def nested(depth: int) -> Any:
 
 
 def odd_attributes(action: Callable[[], Any]) -> Any:
-    """One that acts whatever it is asked for, and has nothing."""
+    """Return an object that does `action` at each access and has no attributes."""
 
     class Attributes:
         def __getattr__(self, name: str) -> Any:

@@ -227,7 +227,7 @@ OTHER_ARRAYS = [
     *("np.zeros(3, [('a', 'f4'), ('b', 'i8')])", "np.array([None, 1])"),
     *("np.zeros(3, [('a', 'f4'), ('b', 'i8')])['a']", "np.array({})"),
 ]
-# The memory of interface() is there for all of these, or they are impossible.
+# The memory of interface() suffices for all of these, or they are impossible.
 FIELDS = {
     "shape": [
         "(-1,)",
@@ -395,7 +395,7 @@ QUOTED = re.compile(r"'[^']*'")
 
 
 def right(dice: random.Random, owner: str, name: str, p: Parameter) -> str:
-    """One that a call might take."""
+    """Draw an argument that a call may accept."""
     kind = owner.rpartition(".")[2]
     for key in (
         f"{kind}.{name}.{p.name}",
@@ -445,7 +445,7 @@ def _parts(annotation: str) -> list[str]:
 
 
 def wrong(dice: random.Random, likely: str, depth: int = 0) -> str:
-    """Anything; `likely` is what should have come."""
+    """Draw any object; `likely` is a correct argument."""
     kinds: list[Callable[[], str]] = [
         lambda: dice.choice(NUMBERS),
         lambda: dice.choice(TEXTS),
@@ -470,7 +470,7 @@ def draw_object(dice: random.Random) -> str:
 
 
 def around(dice: random.Random, likely: str, depth: int) -> str:
-    """An object that acts, answers twice or lies about what it is."""
+    """Draw an object that acts, answers differently or has a wrong type."""
     value = likely if dice.random() < 0.7 else wrong(dice, likely, depth + 1)
     action = dice.choice(ACTIONS)
     if dice.random() < 0.06:

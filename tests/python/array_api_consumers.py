@@ -2,9 +2,9 @@
 
     python tests/python/array_api_consumers.py LIBRARY BACKEND
 
-A process of its own: SciPy reads SCIPY_ARRAY_API when it is imported. Raises
-unless each function takes and gives arrays, has NumPy's numbers, and leaves
-the array in its memory.
+This is a separate process, because SciPy reads SCIPY_ARRAY_API at import. It
+raises unless each function accepts and returns arrays, equals NumPy, and keeps
+the array's memory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def of_sklearn():
     yield preprocessing.MaxAbsScaler().fit_transform, {}, X
     yield metrics.pairwise.manhattan_distances, {}, X, Y
     yield metrics.pairwise.paired_cosine_distances, {}, X, Y
-    # One that gives a number.
+    # A function that returns a number.
     yield metrics.mean_squared_error, {}, X, Y
 
 

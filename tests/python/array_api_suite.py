@@ -2,10 +2,11 @@
 
     python tests/python/array_api_suite.py SUITE [--examples N] [--random]
 
-SUITE is a checkout of github.com/data-apis/array-api-tests. Prints how many of
-its tests pass, those of names and signatures aside, and what differs from
-array_api_missing.txt, which says why others fail. Needs pytest-json-report and
-ndindex. The suite's own pytest also loads this file, as a plugin.
+SUITE is a checkout of github.com/data-apis/array-api-tests. It prints the number
+of passing tests, without those of names and signatures, and the differences from
+array_api_missing.txt, which has the reasons of failures. It needs
+pytest-json-report and ndindex. The suite's own pytest also loads this file, as a
+plugin.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _OUTCOMES = "GPUOS_ARRAY_API_OUTCOMES"  # the file that the plugin writes
 
 
 def find():
-    """Return the suite's folder; None: it, or what it needs, is not here."""
+    """Return the suite's folder, or None if it or a requirement is missing."""
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
         return None
     default = HERE.parents[2] / "shared" / "suites" / "array-api-tests"
@@ -40,7 +41,7 @@ def find():
 
 
 def missing():
-    """Return the tests that fail, and those that do so only at times."""
+    """Return the tests that fail always, and those that fail at times."""
     always, at_times = set(), set()
     known = always
     for line in MISSING.read_text(encoding="utf-8").splitlines():
@@ -52,7 +53,7 @@ def missing():
 
 
 def run(folder, outcomes, examples, is_random=False):
-    """Run the suite; return what became of each test, and its output."""
+    """Run the suite; return the outcome of each test, and its output."""
     files = sorted(
         f"array_api_tests/{path.name}"
         for path in (folder / "array_api_tests").glob("test_*.py")

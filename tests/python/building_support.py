@@ -86,7 +86,7 @@ class Site:
         self.variables |= {"CXX": "/nowhere/c++", "PATH": "/nowhere"}
 
     def has_packages(self, folder: Path) -> None:
-        """Have programs find those of a folder, before all that they find now."""
+        """Make programs find the packages of a folder first."""
         self.variables["PYTHONPATH"] = python_path(folder)
 
     def start(self, text: str, **variables: str) -> subprocess.Popen[str]:
@@ -100,7 +100,7 @@ class Site:
         )
 
     def run(self, text: str, **variables: str) -> str:
-        """Run a program that ends well; return what it printed."""
+        """Run a program that succeeds; return its output."""
         with self.start(text, **variables) as process:
             output, errors = process.communicate(timeout=COMPILE_S)
         assert (process.returncode, errors) == (0, ""), errors

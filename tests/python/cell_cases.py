@@ -16,7 +16,7 @@ INCLUDES = """
 using namespace std::string_literals;
 """
 
-# A declaration, a use of it, and a statement that changes what that is worth.
+# A declaration, a use of it, and a statement that changes its value.
 THINGS = [
     ("int {x} = 2;", "{x}", "{x} += 10;"),
     ("const int {x} = 3;", "{x}", ""),
@@ -472,7 +472,7 @@ THINGS = [
     ),
 ]
 
-# A declaration that uses a thing, and what it is worth.
+# A declaration that uses a thing, and an expression for its value.
 USERS = [
     ("int {y} = {use};", "{y}"),
     ("auto {y} = {use};", "{y}"),
@@ -547,7 +547,7 @@ USERS = [
     ("int {y} = 0; for (int a : {{{use}, 2}}) {y} += a;", "{y}"),
 ]
 
-# Around a declaration: none but the one that counts is looked at.
+# Conditions around a declaration. Only the active branch is compiled.
 CONDITIONS = {
     "alone": "{text}",
     "if": "\n#if 1\n{text}\n#endif\n",

@@ -1,8 +1,8 @@
-"""Operators that are right, and the same with one index moved.
+"""Correct operators, and the same operators with one index moved.
 
     python tests/python/checked_cases.py 1000 host
 
-defines so many of them, checked, and says whether every one was caught.
+defines this number of checked operators, and reports whether each was caught.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MESSAGE = re.compile(
 
 @dataclass(frozen=True)
 class Site:
-    """An index of a template: whose it is, and what it may be."""
+    """An index of a template: its argument and its valid range."""
 
     argument: int
     name: str

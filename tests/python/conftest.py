@@ -19,7 +19,7 @@ import gpuos
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-# A process of xdist has a GPU of its own, and sees the others after it.
+# Each xdist process has its own GPU, and sees the others after it.
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 _gpus = int(os.environ.get("GPUOS_TEST_GPUS", "1"))
 if _gpus > 1:
@@ -33,7 +33,7 @@ CACHE = Path(__file__).parents[2] / "build" / "test_cache"
 os.environ["GPUOS_CACHE_DIR"] = str(CACHE)
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(CACHE / "inductor")
 
-# A build without benchmarks lacks a module that these import.
+# A build without benchmarks lacks a module that these files import.
 if not any((Path(gpuos.__file__).parent / "bench").glob("_loops*.so")):
     collect_ignore_glob = ["test_bench*.py"]
 
@@ -141,7 +141,7 @@ def bridge() -> Any:
 
 @pytest.fixture(autouse=True)
 def takes_what_it_can(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Have schedulers take what they can, also where PyTorch is quicker."""
+    """Make schedulers defer all they can, even where PyTorch is faster."""
     if request.node.get_closest_marker("torch") is None:
         yield
         return

@@ -46,7 +46,7 @@ def until(holds, timeout=WAIT_S):
 
 
 def open_files():
-    """Return what each descriptor is of; other threads may close some of them."""
+    """Return the target of each descriptor; other threads may close some."""
     found = []
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""DLPack's structures, made of ctypes, and tensors that tell lies."""
+"""DLPack's structures as ctypes, and tensors with wrong fields."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Managed(ctypes.Structure):
 
 
 def capsule_of(managed: Managed) -> object:
-    """A capsule of what must outlive it."""
+    """Return a capsule of an object that must outlive it."""
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
@@ -47,7 +47,7 @@ NAME = b"dltensor_versioned"
 
 
 class Liar:
-    """The memory of an array, and whatever is said of its form."""
+    """The memory of an array with any claimed shape."""
 
     def __init__(self, array, shape, strides=None, *, ndim=None, bits=32):
         self.array = array  # keeps the memory

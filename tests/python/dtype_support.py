@@ -36,7 +36,7 @@ SHORT = [name for name in DTYPES if "float" in name and ROWS[name].bytes < 4]
 
 
 def array_of(rt, numbers, dtype):
-    """An array of the runtime; of a dtype that NumPy lacks, by a cast."""
+    """Return an array of the runtime, by a cast for dtypes that NumPy lacks."""
     if dtype not in OTHERS:
         return rt.array(numbers, dtype)
     source = rt.array(np.array(numbers, np.float32))

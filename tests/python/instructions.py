@@ -19,14 +19,14 @@ ROOM = 1.03 if sys.version_info < (3, 12) else 1.08
 
 
 def instructions_of(module: Path, dump: Path) -> int:
-    """Sum what callgrind counted in the module itself, not in what it calls."""
+    """Sum callgrind's counts in the module itself, without its callees."""
     total = 0
     is_ours = is_call = False
     for line in dump.read_text().splitlines():
         if line.startswith("ob="):
             is_ours = line == f"ob={module}"
         elif line.startswith("calls="):
-            is_call = True  # the next line is what was called
+            is_call = True  # the next line is the callee
         elif line[:1].isdigit():
             if is_ours and not is_call:
                 total += int(line.split()[1])

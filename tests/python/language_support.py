@@ -1,4 +1,4 @@
-"""The language of expressions: its names, and what Python calls by them."""
+"""The language of expressions: its names and the Python functions of them."""
 
 from __future__ import annotations
 

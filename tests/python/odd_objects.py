@@ -34,7 +34,7 @@ class Raising:
 
 
 class Reentrant:
-    """Uses what it is an argument of."""
+    """Calls its runtime again from within a call."""
 
     def __init__(self, rt):
         self.rt = rt

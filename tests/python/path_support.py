@@ -1,4 +1,4 @@
-"""Where the programs that tests start look for modules."""
+"""The module path of the programs that tests start."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def python_path(*folders: Path) -> str:
-    """Return a PYTHONPATH of folders, followed by the one of this process.
+    """Return a PYTHONPATH of folders, followed by that of this process.
 
-    Without the latter, a gpuos that is found through it would be lost.
+    The latter may be needed to find gpuos.
     """
     found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     paths = [*map(str, folders), *filter(None, found)]

@@ -11,7 +11,7 @@ from fuse_support import quietly
 
 import gpuos
 
-# One of each kind, and what is odd about promotion.
+# One dtype of each kind, and those with unusual promotion.
 PAIRS = ["bool", "int8", "uint64", "float16", "float32", "complex64"]
 REAL_PAIRS = PAIRS[:-1]
 
@@ -56,7 +56,7 @@ def same(got: Any, wanted: Any) -> None:
 
 
 def check(rt: gpuos.Runtime, function: Any, *args: Any, **keywords: Any) -> Any:
-    """Compare with NumPy; what NumPy refuses is refused. Returns the result."""
+    """Compare with NumPy, also its errors, and return the result."""
     given = on(rt, copy.deepcopy(args)), on(rt, copy.deepcopy(keywords))
     try:
         wanted = quietly(function, *args, **keywords)

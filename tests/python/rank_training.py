@@ -1,7 +1,7 @@
 """Training of a small network by several ranks.
 
-Each case returns losses of its own, and parameters that all ranks must have to
-the last bit.
+Each case returns its own losses, and parameters that must be equal in all ranks
+to the last bit.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def fit(model, optimizer, steps=STEPS, clip=None, accumulate=1):
 
 
 def whole(model):
-    """Return its parameters, those that are shared out put together."""
+    """Return its parameters, with sharded ones put together."""
     return [
         parameter.full_tensor().detach().clone()
         if hasattr(parameter, "full_tensor")

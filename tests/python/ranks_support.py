@@ -17,7 +17,7 @@ LOOK_S = 0.02
 
 
 def environment(rank, store):
-    """Return what torchrun tells a rank, and that all is on this machine."""
+    """Return the variables that torchrun sets for a rank on this machine."""
     return {
         **os.environ,
         "RANK": str(rank),
@@ -53,15 +53,15 @@ dist.destroy_process_group()
 
 
 def run_ranks(text, *arguments, deadline, one_fails=False, **variables):
-    """Run a program text in each rank and return what each printed.
+    """Run a program text in each rank and return the output of each.
 
     Parameters
     ----------
     text : str
-        Between `BEGIN` and `END`.
+        The text between `BEGIN` and `END`.
     deadline : float
-        When ranks that are still there are killed, and the test fails. Units:
-        seconds.
+        The time after which running ranks are killed and the test fails.
+        Units: seconds.
     one_fails : bool
         Whether a rank may end with another status than 0.
     """
@@ -98,7 +98,7 @@ def run_ranks(text, *arguments, deadline, one_fails=False, **variables):
 
 
 def _wait(processes, end, one_fails):
-    """Wait for all, or for one that failed: the others wait for it then."""
+    """Wait until all have ended, or one has failed and the others wait for it."""
     while time.monotonic() < end:
         states = [process.poll() for process in processes]
         if None not in states or (any(states) and not one_fails):

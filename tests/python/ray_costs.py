@@ -123,7 +123,7 @@ def maps(ray: Any, pool: gpuos.ray.Pool) -> None:
         for name, begin in ways.items():
             taken = times(lambda b=begin: ray.get([*b()], timeout=WAIT_S), 1)
             found[name] += taken if turn > 1 else []
-            time.sleep(0.3)  # Ray frees what was computed
+            time.sleep(0.3)  # Ray frees the results
     for name, taken in found.items():
         say(name, sorted(taken), 32)
 

@@ -37,14 +37,14 @@ ON: dict[str, dict[str, Any]] = {"host": {}, "cuda": {"num_gpus": 0.5}}
 
 
 def start(num_gpus: int | None = None) -> Any:
-    """Begin a Ray of two processors, and return the module.
+    """Start Ray with two processors, and return the module.
 
-    Skips the test, with Ray's reason, where Ray itself cannot begin.
+    Skips the test with Ray's reason if Ray cannot start.
 
     Parameters
     ----------
     num_gpus : int or None
-        What Ray assigns; None: what is there.
+        The GPUs that Ray may assign; None: all of the machine.
     """
     import ray  # noqa: PLC0415
 
@@ -65,7 +65,7 @@ def start(num_gpus: int | None = None) -> Any:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another process tells."""
+    """Wait until a condition on another process holds."""
     end = time.monotonic() + WAIT_S
     while not condition():
         assert time.monotonic() < end, "it did not come"
@@ -105,7 +105,7 @@ def twice(rt: Any, x: Any) -> tuple[float, float]:
 
 
 class Caller:
-    """An actor that maps and replaces, and takes down what it saw."""
+    """An actor that maps and replaces, and records its results."""
 
     def __init__(self, number: int, pool: gpuos.ray.Pool) -> None:
         self.number, self.pool = number, pool
@@ -183,9 +183,9 @@ def _kill(
     turn = random.Random(5)
     while not done.is_set():
         try:
-            # Versions count from when all are there, and no time: members of a
-            # busy machine that die sooner than they compute use up the retries
-            # of a call.
+            # Kills are spaced by versions, not by time, after all members exist. On
+            # a busy machine, members that die before they compute would use up
+            # the retries of a call.
             pids = [member["pid"] for member in pool.stats()]
             end = pool.version + every
             while pool.version < end:

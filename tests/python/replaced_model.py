@@ -67,7 +67,7 @@ class Driver:
 
 
 def source(code: int, **changes: str) -> str:
-    """Kernels that tell who they are, and what their variables hold."""
+    """Return kernels that report their code and their variables' values."""
     text = {
         "v": "int v = 1",
         "w": "float w[2] = {1, 2}",

@@ -28,8 +28,8 @@ INDEXED = ("_view_at", "Array.__getitem__", "Array.__setitem__", "Array.item")
 NEVER = ("C++ type", "pybind", "incompatible", "Invoked", "vector::")
 
 
-# Need a GPU to be made; and what Python and NumPy call with operands that they
-# have looked at (test_fuse_errors.py).
+# Objects that need a GPU, and functions whose operands Python and NumPy check
+# before the call (test_fuse_errors.py).
 ELSEWHERE = (
     "Kernel.",
     "Value.__",
@@ -41,7 +41,7 @@ ELSEWHERE = (
 
 
 def callables_of_the_stub():
-    """Names of what takes arguments, as `Class.method`."""
+    """Return the names of callables with arguments, as `Class.method`."""
 
     def takes(node):
         given = node.args

@@ -163,7 +163,7 @@ def test_results_in_the_dtype_that_is_asked_for(rt, ufunc):
 
 
 def fused_of(rt, ufunc, rest, asked):
-    """With numbers in the text of the program."""
+    """Return a fused function with the numbers in the program's text."""
     if rest and isinstance(rest[0], np.ndarray):
         own = rt.array(rest[0])
         fused = rt.fuse(lambda x, y: ufunc(x, y, dtype=asked))
@@ -246,11 +246,11 @@ def test_what_is_in_an_array(rt):
 
 
 class Plain(np.ndarray):
-    """One that computes as its base does."""
+    """A subclass that computes as its base does."""
 
 
 class Loud(np.ndarray):
-    """One with ufuncs of its own."""
+    """A subclass with its own ufuncs."""
 
     def __array_ufunc__(self, *args, **keywords):
         raise AssertionError
@@ -307,7 +307,7 @@ def test_masks_stay_where_their_class_computes(rt):
             assert got.tolist() == wanted.tolist() != [None, None]
 
 
-# ---- Functions that change what they are given, and results in out=.
+# ---- Functions that change their arguments, and results in out=.
 
 
 def test_nan_to_num_in_place(rt):

@@ -45,7 +45,7 @@ as_in_numpy_2 = pytest.mark.skipif(
 
 
 def arguments(name, dtype):
-    """Values for a parameter of this name, whatever the function."""
+    """Return values for a parameter of this name, for any function."""
     few = np.array(FEW) % 2 if dtype.kind == "b" else np.array(FEW)
     x = few.reshape(2, 1, 3).astype(dtype)
     y = np.array(OTHERS).reshape(2, 1, 3).astype(dtype)

@@ -264,7 +264,7 @@ def test_everyday_lines(rt):
         np.testing.assert_allclose(made, got, 1e-6, 1e-7, err_msg=line)
 
 
-# ---- Order: what was written reads what was there.
+# ---- Order: a write also reads the old values.
 
 
 def test_operands_are_read_as_they_were(rt):

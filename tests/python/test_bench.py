@@ -188,7 +188,7 @@ def test_busy_processes_end_with_their_parent(name):
         assert parent.stdout.readline() == "go\n"
         os.kill(parent.pid, getattr(signal, name))
         try:
-            # The end of what they print to comes when all have ended.
+            # The output reaches its end when all processes have ended.
             out, _ = parent.communicate(timeout=WAIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(parent.pid, signal.SIGKILL)

@@ -18,8 +18,8 @@ from deadlines import WAIT_S
 from gpuos.bench import plots, tables
 from gpuos.bench.row import Row, Series
 
-# A table of measurements that each end in another way. They run in a process
-# of their own, so they are a program's text.
+# A table of measurements that each end in another way. They are the text of a
+# program, because they run in a separate process.
 PROGRAM = """
 import os, signal, sys, time
 from types import ModuleType
@@ -61,7 +61,7 @@ WORDS = {
 
 @pytest.fixture
 def run_ways(tmp_path):
-    """Run measurements that end in these ways; return what was seen."""
+    """Run measurements that end in these ways; return the observations."""
 
     def run(ways, *arguments, stderr=subprocess.PIPE):
         program = tmp_path / "program.py"

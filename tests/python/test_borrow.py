@@ -49,8 +49,7 @@ def pending(rt, nap, array):
 
 
 def freed_meanwhile(rt, array, use):
-    """Call `use` in a thread that then waits, free the array, return what
-    `use` returned."""
+    """Call `use` in a thread that then waits, free the array, return the result."""
     results = []
     begun = threading.Event()
 
@@ -67,7 +66,7 @@ def freed_meanwhile(rt, array, use):
     thread.join(0.02)  # now it waits without the GIL
     array.free()
     while thread.is_alive():
-        rt.empty(1)  # who asks for memory gives back what was freed
+        rt.empty(1)  # an allocation releases freed memory
     return results[0]
 
 
@@ -202,7 +201,7 @@ def test_an_operator_that_goes_while_its_numbers_are_read(rt, form, many):
             gc.collect()
 
         numbers["p3"] = Number(undefine)
-        # The error tells its name, which is the operator's too.
+        # The error has its name, which is also the operator's.
         with pytest.raises(gpuos.InvalidArgument, match=r"\b[fg]\b"):
             submit(target, **numbers)
         rt.undefine("h")

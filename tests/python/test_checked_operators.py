@@ -102,7 +102,7 @@ def test_others_of_the_same_flush_are_not_told(rt, gather):
             tickets[2 * i].wait(60)
         tickets[2 * i + 1].wait(60)
         assert outs[i].numpy().tolist() == [1, 0 if i % 3 == 1 else 2]
-    rt.synchronize(60)  # all were told
+    rt.synchronize(60)  # all failures were reported
 
 
 def test_who_waits_for_all_is_told_once(rt, gather):

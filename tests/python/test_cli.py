@@ -400,7 +400,7 @@ def test_help_fits_a_terminal(monkeypatch):
     assert len(texts) > 10
     for line in "".join(texts).splitlines():
         assert len(line) <= 80, line
-        # No line ends within quotes.
+        # No line break is within quotes.
         assert line.count('"') % 2 == 0, line
 
 

@@ -144,7 +144,7 @@ def what_numpy_reads(data):
     """The array if it is one for an expression, else None."""
     try:
         array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    except Exception:  # noqa: BLE001 (whatever it is, it is no array)
+    except Exception:  # noqa: BLE001 (after any error it is no array)
         return None
     is_known = array.dtype.name in DTYPES and array.dtype.isnative
     return array if is_known and array.flags.c_contiguous else None

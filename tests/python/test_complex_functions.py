@@ -32,7 +32,7 @@ def exact(name, z):
     """Return NumPy's result in a wider dtype, rounded once."""
     dtype = z.dtype
     z = z.astype(WIDE[dtype.name][0])
-    if name == "log1p":  # NumPy's own loses what is small
+    if name == "log1p":  # NumPy's function loses small values
         a, b = z.real.copy(), z.imag.copy()
         far = np.log(np.hypot(1 + a, b))
         near = np.log1p(a * (2 + a) + b * b) / 2

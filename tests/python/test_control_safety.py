@@ -195,7 +195,7 @@ def test_a_lock_that_was_removed_before_it_was_ours_counts_for_nothing(
 
     def lose_the_race(file, how):
         if not others:
-            # One that served removes its lock, and another begins.
+            # An ended server removes its lock, and another one starts.
             lock.unlink()
             others.append(lock.open("w"))
             flock(others[0], fcntl.LOCK_EX)

@@ -12,7 +12,7 @@ SIGNED = (np.int64, np.int32, np.int16, np.int8)
 
 
 def rounded(value: float, bits: int, *, nearest: bool) -> int:
-    """Return what a processor makes of a real, of 32 or 64 bits."""
+    """Return a processor's conversion of a real, with 32 or 64 bits."""
     lowest, highest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     if np.isfinite(value) and lowest <= int(value) <= highest:
         return int(value)

@@ -57,7 +57,7 @@ def client():
 
 @pytest.fixture
 def two(client):
-    """The addresses of both workers, once they are there."""
+    """Return the addresses of both workers, after they have started."""
     client.wait_for_workers(2, timeout=WAIT_S)
     return sorted(client.scheduler_info()["workers"])
 
@@ -72,7 +72,7 @@ def result(future):
 
 
 def by_way_of(client, two, make, use):
-    """Return what the second worker makes of what the first one has."""
+    """Return the second worker's result from the first worker's object."""
     first, second = two
     made = client.submit(make, workers=[first], pure=False)
     return result(client.submit(use, made, workers=[second], pure=False))

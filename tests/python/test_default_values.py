@@ -233,7 +233,7 @@ CHANGED = [Body(k, {"b": 100 * k}) for k in (1, 2, 3)]
 @pytest.mark.parametrize("is_source", [False, True])
 @pytest.mark.parametrize("bodies", [ADDED, CHANGED], ids=["added", "changed"])
 def test_no_call_meets_the_parameters_of_another_version(rt, bodies, is_source):
-    """Each sum says whose weight and whose default values it was made of."""
+    """Each sum shows which weight and which default values it used."""
     first = bodies[0]
     definition = first.definition(is_source)
     op = rt.define("op", params=first.params(), inputs=1, **definition)

@@ -22,7 +22,7 @@ def found(page):
 
 
 def blocks(page):
-    """The Python of a page and what it prints; "python gpu" needs a GPU."""
+    """Return the Python blocks and outputs of a page; "python gpu" needs a GPU."""
     return [
         (text, output)
         for gpu, text, output in found(page)
@@ -61,7 +61,7 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     need_torch(texts)
     need_ray(texts)
     done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
-    # The page says which NVRTC it needs, or what else to install.
+    # The page states the NVRTC that it needs, or the package to install.
     if re.search("expected NVRTC|; install those that fit", done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     # A PyTorch for GPUs prints this on a machine without one.
@@ -77,7 +77,7 @@ SAID = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 
 
 def test_what_the_page_of_troubles_quotes_is_said():
-    """Messages that people look for are those of the sources."""
+    """The quoted messages occur in the sources."""
     root = DOCS.parent
     texts = [
         BETWEEN.sub("", path.read_text(encoding="utf-8"))

@@ -172,7 +172,7 @@ def test_files_of_the_pages():
         (text.name, path)
         for text in PAGES
         for path in pattern.findall(text.read_text(encoding="utf-8"))
-        if text.stem != "cuda_headers"  # those of a toolkit
+        if text.stem != "cuda_headers"  # it has headers of a toolkit
         and not (ROOT / path).exists()
     ]
     assert missing == []

@@ -64,7 +64,7 @@ class Lockstep:
         k = self.random.randrange(len(self.numbers))
         change = self.random.choice(CHANGES)
         other = self.random.choice([(2, 2), self.random.choice(self.numbers)])
-        self.numbers = [*self.numbers, self.numbers[k]]  # by another name
+        self.numbers = [*self.numbers, self.numbers[k]]  # under another name
         self.numbers[k] = tuple(map(change, self.numbers[k], other))
 
     def change_part(self):
@@ -333,7 +333,7 @@ def test_a_write_to_a_view_of_a_number_leaves_the_number(rt, number, view):
     assert results[0] == results[1]
 
 
-# ---- Numbers and arrays without axes, as NumPy tells them apart. `a` is an
+# ---- Numbers and arrays without axes, which NumPy distinguishes. `a` is an
 # array, `s` a sum and `v` a row.
 
 NUMBERS_OR_ARRAYS = """

@@ -11,7 +11,7 @@ from dlpack_support import DELETER, Managed, Tensor
 
 import gpuos
 
-KEPT = []  # what types made here point at must outlive them
+KEPT = []  # objects that types made here refer to
 
 
 TO_MANAGED = ctypes.PYFUNCTYPE(

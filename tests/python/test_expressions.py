@@ -93,7 +93,7 @@ class Texts:
             self.calls += ["exp", "tanh", "sqrt", "sin", "relu", "sigmoid"]
 
     def number(self):
-        # Python computes what a fused function makes of numbers alone.
+        # Python computes the parts of a fused function that have only numbers.
         return self.random.choice(
             ["2", "1.5", "3", "0.25", "7", "1e1", "k", "k"]
         )

@@ -59,7 +59,7 @@ OPERATORS = {
 }
 # NumPy has two functions that compute the same.
 OTHER_NAMES = {"deg2rad": "radians", "rad2deg": "degrees"}
-# Each dtype is combined with itself, and those of ODD with each other.
+# Each dtype is combined with itself, and the dtypes of ODD with each other.
 KINDS = {
     1: [(dtype,) for dtype in DTYPES],
     2: sorted(
@@ -79,7 +79,7 @@ def names_of_the_array_api():
 
 
 class Faces:
-    """All that leads to one function."""
+    """All ways to call one function."""
 
     def __init__(self, function):
         self.function = function
@@ -150,7 +150,7 @@ def bits(array):
 
 
 def hash_of(rt, function, arrays):
-    """Return that of a fused function's program; None: it is refused."""
+    """Return the hash of a fused function's program, or None if it is refused."""
     program = outcome(rt.fuse(function).warm, *arrays)
     return None if isinstance(program, REFUSALS) else program.hash
 
@@ -225,7 +225,7 @@ def is_one_program(rt, made, defined, arrays, where):
 
 
 def are_refused(rt, made, defined, arrays, where):
-    """Check that all refuse what arrays have no complex function for."""
+    """Check that all ways refuse a function that has no complex form."""
     name = getattr(made.function, "__name__", "")
     is_own = complex_functions.has(name, arrays[0])
     for other in [made.function, *made.others]:
@@ -331,7 +331,7 @@ def named(keywords):
 
 
 def ways_of(name):
-    """The reduction, and what else it is called by."""
+    """Return the reduction and its other names."""
     found = [
         getattr(module, one)
         for module, one in (

@@ -353,7 +353,7 @@ def test_a_compiled_function_computes_the_same(rt):
 
 @pytest.fixture
 def copying_compiler(tmp_path, monkeypatch):
-    """One that gives its first result again: its code must not be called."""
+    """A compiler that repeats its first result, whose code must not be called."""
     made, script = tmp_path / "made.so", tmp_path / "cxx"
     compiler = os.environ.get("CXX", "c++")
     script.write_text(

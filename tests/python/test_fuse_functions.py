@@ -107,7 +107,7 @@ FUNCTIONS = [  # not gelu_tanh, which is gelu(approximate="tanh")
 ]
 OF_ONE = [f.name for f in FUNCTIONS if f.inputs == 1]
 OF_TWO = [f.name for f in FUNCTIONS if f.inputs == 2]
-TOGETHER = [  # in one program; in larger ones compilers know less
+TOGETHER = [  # in one program; compilers optimize larger ones less
     names[first : first + count]
     for names, count in ((OF_ONE, 2), (OF_TWO, 2))
     for first in range(0, len(names), count)
@@ -121,7 +121,7 @@ def known_numbers(x, whole):
 
 
 def of_known_numbers(names):
-    """A function that calls those of `names` with them."""
+    """Return a function that calls those of `names` with known numbers."""
 
     def program(x, whole):
         made = []

@@ -56,7 +56,7 @@ def test_results_have_more_elements_than_32_bits_count(cuda):
         assert z.shape == (ROWS, COLUMNS)
         for i in (0, 1, ROWS // 2, ROWS - 1):
             assert (z[i].numpy() == x[i] + y).all()
-        # In a row: one dimension that is longer than 32 bits count.
+        # A row: one dimension whose length needs more than 32 bits.
         rows = np.bincount(x, minlength=256)
         expected = sum(
             int(rows[value]) * int((np.uint8(value) + y).sum(dtype=np.int64))

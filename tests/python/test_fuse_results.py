@@ -10,7 +10,7 @@ import pytest
 
 import gpuos
 
-# Without a GIL another thread may look at what would live again.
+# Without a GIL another thread may look at an object that would be revived.
 IS_REUSED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
@@ -19,7 +19,7 @@ def turn(a, b, u):
 
 
 def start(elems):
-    # Integers are the same in whatever order, also when they overflow.
+    # Integers give equal sums in any order, even if they overflow.
     return np.random.default_rng(elems).integers(
         -1000, 1000, (3, elems), dtype="int32"
     )

@@ -126,7 +126,7 @@ FORMULAS = (
 
 
 def mandelbrot():
-    """With complex numbers, each frame by the formula of its own row."""
+    """Compute the set with complex numbers, each frame by its row's formula."""
     m = module("mandelbrot")
     rows = []
     for (_, *place, width), power in zip(m.FILM, FORMULAS, strict=True):

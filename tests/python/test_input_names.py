@@ -30,7 +30,7 @@ def arrays(rt):
 
 
 def ways():
-    """Yield the names as defined, those that come by place, and the others."""
+    """Yield the defined names, the positional ones, and the others."""
     for names in [None, *itertools.permutations(VALUES)]:
         order = list(names or "cab")
         for positional in range(4):

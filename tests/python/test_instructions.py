@@ -19,8 +19,8 @@ MODULE = Path(_core.__file__).resolve()
 
 CALLS = 1000
 FLUSH = 240  # calls; a flush is launched when it has 512
-# A call each, as counted on 2026-11-29 with g++ 12; and what more may come by
-# chance, because a worker is awake or not.
+# The counts of one call, from 2026-11-29 with g++ 12, and the tolerance, because
+# a worker may be awake or not.
 HOST = {
     "by name": 1249,
     "by expression": 1881,

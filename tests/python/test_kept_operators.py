@@ -175,7 +175,7 @@ def test_who_waits_for_another_process_can_be_interrupted(machine, tmp_path):
     assert "KeyboardInterrupt" in first.communicate(timeout=COMPILE_S)[1]
 
 
-LOCKED_S = 9  # less than who waits goes without the lock
+LOCKED_S = 9  # shorter than the wait for the lock
 
 
 def waits_for(is_there):

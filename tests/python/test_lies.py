@@ -137,7 +137,7 @@ def test_rows_without_elements(shared):
 
 
 class Vanishing:
-    """Empties a list as soon as it is looked at."""
+    """Empties a list when it is accessed."""
 
     def __init__(self, host, where):
         self.array = host.zeros(4)
@@ -185,7 +185,7 @@ def test_lists_that_shrink_while_they_are_read(shared):
 
 
 class SaysMany:
-    """A sequence whose length is a lie."""
+    """A sequence with a wrong length."""
 
     def __len__(self):
         return 2**62

@@ -42,7 +42,7 @@ def late(rt, nap):
     return make
 
 
-# Operands other than arrays: how each is made, and what is done with it
+# Operands other than arrays: the way to make each, and the action on it
 # afterwards.
 
 

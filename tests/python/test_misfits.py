@@ -30,8 +30,11 @@ def rt(backend):
 
 
 def definitions():
-    """Yield how many inputs, whether elementwise, the parameters, and what
-    define() and replace() take."""
+    """Yield definitions.
+
+    Each has the number of inputs, whether it is elementwise, the parameters, and
+    the arguments of define() and replace().
+    """
     for inputs, params in itertools.product((1, 2), PARAMS):
         text = "o = x + y" if inputs == 2 else "o = z"
         yield inputs, True, params, {"expression": text}

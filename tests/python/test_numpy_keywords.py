@@ -238,7 +238,7 @@ class Held:
 
 
 class Other:
-    """It has comparisons of its own, which come before NumPy's."""
+    """Has its own comparisons, which take precedence over NumPy's."""
 
     __array_priority__ = 1
 

@@ -324,7 +324,7 @@ def test_lto_ir_computes(cuda):
         sys.path.remove(str(OBJECTS))
     try:
         compiled = functions.compiled("ltoir")
-    except AttributeError as error:  # what it needs first now
+    except AttributeError as error:  # the first missing attribute
         if "module 'numpy'" not in str(error):
             raise
         pytest.skip(f"Numba is of another NumPy's time: {error}")

@@ -25,7 +25,7 @@ X = np.array([1.0, 2.0], "f4")
 
 
 def traced(rt, function):
-    """The fused function, and what counts how often it was traced."""
+    """Return the fused function, and the counter of its traces."""
     calls = []
 
     @wraps(function)

@@ -143,7 +143,7 @@ def test_what_is_traced_again_and_what_is_not(rt):
     x, y = numbers("i4"), numbers("i2")
     assert [call(x, x), call(x, x), call(x, y), call(x, y)] == [1, 1, 2, 2]
     assert [call(y, x), call(x, x)] == [3, 3]
-    # Shapes are no part of it, nor is what shares memory.
+    # Neither shapes nor shared memory are part of the key.
     assert [call(x[:2], x[:2]), call(x[:1], x), call(x[0], x)] == [3, 3, 4]
     a = rt.array(numbers("i4", (3, 3)))
     f(a, a)

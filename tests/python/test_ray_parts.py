@@ -26,7 +26,7 @@ def rt():
 
 
 class World:
-    """A log in a dictionary, and what each version should compute."""
+    """A log in a dictionary, and the expected result of each version."""
 
     def __init__(self, rt):
         self.rt, self.tables, self.expected = rt, {0: {}}, {0: {}}

@@ -95,8 +95,7 @@ def test_a_gain_that_a_page_names_is_in_the_readmes_table():
 
 
 def test_the_first_screen_has_what_decides():
-    """It says what gpuos is, where it ran, and how to get, see and switch it
-    off."""
+    """It states what gpuos is, where it ran, and how to get, see and disable it."""
     first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:43])
     for word in (
         *("gpuos is a runtime", "Alpha", "H200", "GPUOS_TORCH=off"),

@@ -23,7 +23,7 @@ def test_objects_that_were_never_made_are_refused(host):
             continue
         known.add(kind.__name__)
         plain = set(dir(object)) | {"__module__", "__doc__", "__enter__"}
-        plain |= {"__slotnames__", "__annotations__"}  # of who asked before
+        plain |= {"__slotnames__", "__annotations__"}  # left by earlier calls
         for name in set(dir(kind)) - plain:
             try:
                 use(getattr(empty, name))

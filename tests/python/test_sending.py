@@ -108,7 +108,7 @@ def resident_bytes():
 
 
 def test_what_is_counted_is_in_use(rt):
-    """Dask frees memory for what sys.getsizeof() says, so it must be there."""
+    """Dask uses sys.getsizeof() to free memory, so the size must be real."""
     ones = rt.ones((4096, 4096), "float32")
     rt.synchronize(WAIT_S)
     before = resident_bytes()

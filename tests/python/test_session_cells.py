@@ -25,7 +25,7 @@ TOGETHER = 1 if EVERY == 1 else 12
 
 
 class Pair:
-    """A thing and who uses it, under names of its own."""
+    """A thing and its user, under separate names."""
 
     def __init__(self, i: int, j: int) -> None:
         thing, use, change = THINGS[i]
@@ -79,7 +79,7 @@ def of_one_file(tmp_path_factory) -> list[str]:
 
 
 def split(condition: str) -> list[list[str]]:
-    """Return ways to cut what is declared into cells."""
+    """Return ways to divide the declarations into cells."""
 
     def around(texts: list[str]) -> str:
         return CONDITIONS[condition].format(text="\n".join(texts))

@@ -9,7 +9,7 @@ from session_support import make_session
 
 import gpuos
 
-# LOOKS answer amid a cell of their own thread, CHANGES are refused.
+# LOOKS work inside of a cell of the same thread, CHANGES are refused.
 LOOKS = {
     "names": lambda s: s.names(),
     "stats": lambda s: s.stats()["cells"],
@@ -34,7 +34,7 @@ CHANGES = {
 
 
 def test_a_handler_amid_a_cell_gets_an_answer(host, tmp_path, monkeypatch):
-    # A compiler that goes on when the handler has come to its end.
+    # A compiler that continues after the handler has ended.
     compiler, waiting = tmp_path / "compiler", tmp_path / "waiting"
     compiler.write_text(
         f"#!/bin/sh\n[ ! -e {waiting} ] || kill -USR1 {os.getpid()}\n"

@@ -39,7 +39,7 @@ def printed(session, capfd):
     return Printed(session, capfd)
 
 
-# A declaration, a later use of it, and what that is.
+# A declaration, a later use of it, and the value of that.
 DECLARATIONS = [
     ("int n = 3;", "n + 1", "4"),
     ("static int n(7);", "n", "7"),
@@ -309,7 +309,7 @@ def test_bound_names_are_there_for_host_code(printed):
     session.run("int twice_count() { return 2 * count; }")
     session.bind(count=5)
     assert printed.of("twice_count()") == "10"
-    session.run("int count = 100;")  # one of its own hides it
+    session.run("int count = 100;")  # the cell's own variable hides it
     assert printed.of("count") == "100"
 
 

@@ -19,7 +19,7 @@ def either(request):
     return make_session(request.getfixturevalue(request.param))
 
 
-# A name of CUDA, and what it gives where there is no device.
+# A name of CUDA, and its result without a device.
 CALLS = [
     "cudaMalloc(&p, 4)",
     "cudaMalloc((void**)&p, 4)",
@@ -81,7 +81,7 @@ def test_without_a_device_cuda_says_so(session):
     assert session["name"] == "cudaErrorInvalidValue"
 
 
-# Host code with what nvcc includes for every source, and a value after it.
+# Host code with the headers that nvcc always includes, and a value after it.
 USUAL = {
     "float* p = (float*)malloc(40); p[1] = 2; int n = p[1]; free(p);": ("n", 2),
     "float m = max(1.0f, 2.0f) + min(3, 4) + max(1u, 2u);": ("m", 7),

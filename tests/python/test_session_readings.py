@@ -168,7 +168,7 @@ READINGS = [
         ),
         ("next23(1) + twice23(2)", 13),
     ),
-    # Lines that go on, attributes, linkage and aliases of the library.
+    # Continued lines, attributes, linkage and aliases of the library.
     (
         'const char* s24 = "ab\\\ncd";',
         "[[deprecated]] [[maybe_unused]] static int n24 = 3;",

@@ -49,7 +49,7 @@ NAMESAKES = [
     ("enum class E { a = 7 };", "int(E::a)", 7),
     ("struct S { static int a() { return 7; } };", "S::a()", 7),
 ]
-# How a use is reached: cells before, and the one that needs the definition.
+# The way to a use: the cells before, and the cell that needs the definition.
 REACHES = [
     ([], "int r = {use};"),
     (["int r;"], "r = {use};"),

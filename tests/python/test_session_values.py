@@ -52,7 +52,7 @@ OTHERS = [
 ]
 
 
-# A declarator of {x}, and what it is worth.
+# A declarator of {x}, and its value.
 DECLARATORS = [
     ("{x}", 0),
     ("{x} = 3", 3),

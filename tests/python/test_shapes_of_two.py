@@ -32,7 +32,7 @@ REFUSED = re.compile(
     "|expected numbers, got bool"  # as the places of a gradient
     "|expected a real dtype|complex"
 )
-# For this NumPy looks at the elements.
+# An error for which NumPy looks at the elements.
 OF_ELEMENTS = "Weights sum to zero"
 
 

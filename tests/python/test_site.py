@@ -40,7 +40,7 @@ def test_each_name_of_the_package_is_on_a_page(python_pages):
     titles = set(
         re.findall("^## `(.*)`", "".join(python_pages.values()), re.MULTILINE)
     )
-    # Modules, which have pages of their own, and a number.
+    # Modules, which have separate pages, and a number.
     others = {"cache", "functions", "__version__"}
     assert set(gpuos.__all__) - others <= titles
     for module in (gpuos.functions, gpuos.cache, gpuos.typing):

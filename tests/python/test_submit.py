@@ -211,7 +211,7 @@ def test_wrong_arguments_queue_nothing(rt):
 
 
 def odd_one(dtype, values, shift):
-    """Return an array that lies between the places of its elements."""
+    """Return an array whose address is not aligned to its elements."""
     elems = np.asarray(values, dtype)
     raw = np.zeros(elems.nbytes + 16, dtype="u1")
     start = -raw.ctypes.data % 16 + shift

@@ -27,7 +27,7 @@ def item(nodeid, *marks):
 
 
 def product(function, *counts, marks=()):
-    """All combinations of so many values of each parameter."""
+    """Return all combinations of the given numbers of parameter values."""
     combinations = itertools.product(*map(range, counts))
     return [
         item(f"{function}[{'-'.join(map(str, numbers))}]", *marks)

@@ -25,7 +25,7 @@ class OwnDlpack(torch.Tensor):
 
 
 class Wrapper(torch.Tensor):
-    """A tensor without memory of its own."""
+    """A tensor without its own memory."""
 
     @staticmethod
     def __new__(cls, inner):
@@ -66,7 +66,7 @@ def patterns(dtype):
 
 
 def to_short(x, dtype):
-    """PyTorch's rounding; 2.11 made NaN of what float8_e4m3fn cannot hold."""
+    """Round as PyTorch; 2.11 returned NaN for values above float8_e4m3fn."""
     if dtype == torch.float8_e4m3fn:
         most = torch.finfo(dtype).max
         x = x.clamp(-most, most)

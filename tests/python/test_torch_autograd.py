@@ -7,7 +7,7 @@ from torch_support import error_of, in_thread, scheduler, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # PyTorch's transforms use what PyTorch deprecates.
+    # PyTorch's transforms use deprecated functions of PyTorch.
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
 ]
 

@@ -9,7 +9,7 @@ from torch_support import cloned, gt, pair, scheduler, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # The compiler uses what Python and PyTorch deprecate.
+    # The compiler uses deprecated functions of Python and PyTorch.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -20,7 +20,7 @@ def formula(x, y):
 
 @pytest.fixture(params=["eager", "aot_eager", "inductor"])
 def compiler(request, device):
-    """How torch.compile compiles."""
+    """The compiler of torch.compile."""
     torch._dynamo.reset()
     if request.param == "inductor":
         try:
@@ -115,7 +115,7 @@ def test_scheduler_causes_no_compilation_of_its_own(device):
     with torch.no_grad(), scheduler(takes=10):
         for _ in range(10):
             compiled(a + b, b)
-    # One more where guards see the mark of what is pending.
+    # A further frame is compiled if guards see the mark of pending tensors.
     assert counter.frame_count <= 2
 
 

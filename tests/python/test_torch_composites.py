@@ -19,7 +19,7 @@ from gpuos.torch.composites import COMPOSITE
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.together,  # the last test looks at what all have seen
-    # PyTorch's samples use what PyTorch warns of.
+    # PyTorch's samples use functions that warn.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -55,7 +55,7 @@ def test_every_operator_sees_pending_operands(device, op):
 
 def test_operators_that_pass_are_there():
     known = set(loading.composite())
-    # A PyTorch for GPUs has a kernel of its own for it.
+    # A PyTorch for GPUs has a separate kernel for it.
     others = {"_fused_rms_norm"} if torch.version.cuda else set()
     if torch.__version__.startswith("2.13"):
         assert set(COMPOSITE) - others <= known

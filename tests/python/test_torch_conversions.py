@@ -13,7 +13,7 @@ POWERS = (7, 8, 15, 16, 31, 32, 40, 63, 64, 65)
 
 
 def values():
-    """Return numbers on both sides of every limit, and what is none."""
+    """Return numbers on both sides of every limit, and NaN."""
     found = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 200.0, -200.0, 33000.0]
     found += [float("inf"), float("-inf"), float("nan"), 1e20, -1e20, 3e9, -3e9]
     for power in POWERS:
@@ -23,7 +23,7 @@ def values():
 
 
 def ways(to):
-    """Yield what makes tensors of a dtype of others."""
+    """Yield the conversions of tensors to a dtype."""
     yield lambda x: x.to(to)
     yield lambda x: torch.empty_like(x, dtype=to).copy_(x)
     yield lambda x: x[::2].to(to)

@@ -35,7 +35,7 @@ COMPLEX_WARNS = pytest.mark.filterwarnings("ignore:.*omplex.*:UserWarning")
 
 
 def compare(function, *inputs, takes=1, **options):
-    """Compare `function(*inputs)`, and what becomes of them, with eager."""
+    """Compare `function(*inputs)` and its effects on them with eager."""
     own = cloned(list(inputs))
     expected = cloned([function(*own), own])
     own = cloned(list(inputs))
@@ -115,7 +115,7 @@ def test_value_of_addcmul_counts(special):
 
 
 def results_with_number(x, y, k):
-    """Return what every operator that takes a number makes of `k`."""
+    """Return the results of all operators that take a number, for `k`."""
     positive = abs(k)
     zero_d = torch.tensor(float(k))
     lists = [x.clone()], [y.clone()]
@@ -277,7 +277,7 @@ def test_signed_zeros_and_tests_for_kinds(special):
 
 
 def test_both_gelus(special):
-    # At infinity each kernel of eager has a value of its own.
+    # At infinity the kernels of eager differ.
     x = special[0].nan_to_num(NAN, 9.0, -9.0)
     compare(F.gelu, x)
     compare(lambda x: F.gelu(x, approximate="tanh"), x)

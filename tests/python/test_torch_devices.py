@@ -54,7 +54,7 @@ def test_operations_on_two_devices_in_turns():
 def test_streams_of_the_second_device_order_work():
     stream = torch.cuda.Stream(device=1)
     matrix = torch.randn(2048, 2048, device="cuda:1")
-    rounds = 50  # of so many products a thread would be left alone
+    rounds = 50  # few enough that the thread does not back off
     with torch.cuda.stream(stream), scheduler(takes=rounds):
         x = torch.zeros(ELEMS, device="cuda:1")
         for _ in range(rounds):
@@ -127,7 +127,7 @@ def test_training_on_the_second_device():
 def test_capture_on_the_second_device():
     with torch.cuda.device(1), scheduler(takes=1):
         x = torch.ones(ELEMS, device="cuda")
-        (x * 2 + 1).sum().item()  # what is loaded is loaded before
+        (x * 2 + 1).sum().item()  # loads all code first
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             y = x * 2 + 1

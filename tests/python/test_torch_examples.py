@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name, device):
-    """Return what an example prints."""
+    """Return the output of an example."""
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")],

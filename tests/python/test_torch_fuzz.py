@@ -184,7 +184,7 @@ class Program:
         self.log = []
 
     def run(self, between):
-        """Run every step, and `between` after some; return what was seen."""
+        """Run every step, and `between` after some; return the observations."""
         steps = {
             self.one: 6,
             self.two: 8,
@@ -300,7 +300,7 @@ def test_random_programs_beside_the_timer(device, seed):
 
 @pytest.fixture
 def swap(device):
-    """Swaps an operator of the runtimes that run what is deferred."""
+    """Replaces an operator of the runtimes that run deferred operations."""
     with scheduler():
         torch.ones(4, device=device) + 1
     runtimes = [gt.runtime(device)]

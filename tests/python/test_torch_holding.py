@@ -39,12 +39,12 @@ def requests():
 
 
 def use_memory(device):
-    """Overwrite what was freed, as far as the allocator gives it again."""
+    """Overwrite freed memory, as far as the allocator returns it again."""
     return [torch.full((ELEMS,), 7.0, device=device) for _ in range(64)]
 
 
 def alias_of(tensor):
-    """Return another tensor of the same memory, which knows nothing of it."""
+    """Return an independent tensor of the same memory."""
     storage = tensor.untyped_storage()
     return tensor.new_empty(0).set_(storage, 0, tensor.shape, tensor.stride())
 

@@ -18,7 +18,7 @@ ROUNDS = 3
 
 
 def made(device, dtype):
-    """Return tensors of one dtype that differ in what PyTorch notes of them."""
+    """Return tensors of one dtype that differ in PyTorch's flags."""
     random = torch.Generator().manual_seed(3)
     base = torch.randn(4096, generator=random).to(device, dtype)
     resized = torch.zeros(4096, device=device, dtype=dtype).resize_(1024)

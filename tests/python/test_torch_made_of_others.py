@@ -20,7 +20,7 @@ def nested(device):
 
 
 def parts(result):
-    """Return what can be compared of a result."""
+    """Return the comparable parts of a result."""
     if isinstance(result, (list, tuple)):
         return [parts(one) for one in result]
     if result.is_nested:

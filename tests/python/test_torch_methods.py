@@ -40,7 +40,7 @@ LOGICAL = {"__and__", "__or__", "__xor__"}
 
 
 def arguments(name, device):
-    """Return a tensor and what its method is called with."""
+    """Return a tensor and the arguments of its method."""
     x = torch.tensor([0.5, 1.0, 2.0], device=device)
     if name in LOGICAL:
         return x > 1, (x > 0.5,)
@@ -147,7 +147,7 @@ def test_handlers_of_a_subclass_are_found_in_a_scheduler(device):
         assert called() == expected
 
 
-# When a program puts methods of its own over PyTorch's, and takes them away.
+# The moments when a program replaces PyTorch's methods, and restores them.
 MOMENTS = ("before", "inside", "after", "ended")
 
 

@@ -10,7 +10,7 @@ from torch_support import cloned, error_of, scheduler, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # PyTorch's transforms use what PyTorch deprecates.
+    # PyTorch's transforms use deprecated functions of PyTorch.
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
 ]
 
@@ -70,7 +70,7 @@ def version_of(x):
 
 
 def state_of(x, born):
-    """Return what shows of a tensor; of its version that it was written."""
+    """Return a tensor's visible state, and whether it was written."""
     version = version_of(x)
     is_written = version is not None and version - born
     return x.detach().tolist(), x.requires_grad, x.is_inference(), is_written

@@ -16,7 +16,7 @@ from torch_support import assert_same, cloned, scheduler, taken, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # PyTorch's samples use what PyTorch warns of.
+    # PyTorch's samples use functions that warn.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -130,7 +130,7 @@ def options(sample):
 
 
 def with_leaves(sample):
-    """Return a sample whose tensors are leaves of a graph of their own."""
+    """Return a sample whose tensors are leaves of a new graph."""
 
     def leaf(x):
         needs = isinstance(x, torch.Tensor) and x.requires_grad

@@ -25,7 +25,7 @@ WITH_OUT = [
 INF, NAN = math.inf, math.nan
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 OTHERS = [torch.int32, torch.uint8, torch.bool]
-# About what halves and singles hold at most and at least, and integers.
+# Numbers near the limits of halves and singles, and integers.
 NUMBERS = [
     *(2, -1, True, 0.1, -1.5, 5.3, 9.003, 300, 2**31, 2**62),
     *(65504, 65519.0, 65520, 70000.0, -1e9, 2**53 + 1),
@@ -52,7 +52,7 @@ def tensors(overload, dtype, device, others=None):
 
 
 def came_of(call, given, named):
-    """Return what comes, with what is written, or an error's or a warning."""
+    """Return the result and the written values, or an error or a warning."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -69,11 +69,11 @@ def came_of(call, given, named):
 
 
 def is_of_its_own_kind(overload, at, number, dtype, device):
-    """Whether eager's kernels differ: by how they round what meets infinity."""
+    """Return whether eager's kernels differ in rounding near infinity."""
     if not dtype.is_floating_point or not number:
         return False
     limits = torch.finfo(dtype)
-    # On a GPU eager divides by such a number by multiplying with infinity.
+    # On a GPU eager multiplies by infinity instead of dividing by such a number.
     if device == "cuda" and "div" in overload.name:
         return abs(number) * limits.max < 1
     is_alpha = overload.arguments[at][0] == "alpha"
@@ -150,7 +150,7 @@ def test_an_out_of_any_dtype_is_taken_or_refused_as_in_eager(device, dtype):
 
             def make(overload=overload, second=second, into=into):
                 given = tensors(overload, dtype, device, second)
-                # At infinity kernels of gelu and of roots differ.
+                # At infinity the kernels of gelu and of roots differ.
                 given = [x.nan_to_num(NAN, 5, -5) for x in given]
                 arguments, named = overload.make(given, other=1.5)
                 named[overload.out] = torch.zeros_like(given[0], dtype=into)
@@ -210,8 +210,8 @@ def test_any_rows_are_those_of_eager(device, shape):
     assert not found, f"{len(found)} of {len(calls)}:\n" + "\n".join(found[:40])
 
 
-# A copy as a tensor with a history, one that has autograd's notes as it is a
-# view, and one of inference mode.
+# Copies: a tensor with a history, a view with autograd's metadata, and a tensor
+# of inference mode.
 def view(x):
     return torch.stack([x, x], -1)[..., 0]
 

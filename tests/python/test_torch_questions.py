@@ -23,7 +23,7 @@ def plain(device):
 
 
 def answer(tensor, name):
-    """Return what an attribute is, or how it fails."""
+    """Return the value of an attribute, or its error."""
     try:
         return getattr(tensor, name)
     except Exception as error:  # noqa: BLE001 (compared with eager's)
@@ -49,8 +49,8 @@ def test_properties(device, name):
         assert_same([expected], [answer(plain(device) + 1.0, name)])
 
 
-# Methods without arguments that ask for something; others change it, or give
-# what no two of are the same.
+# Methods without arguments that do not only query: they change the tensor, or
+# their results always differ.
 CHANGES = [
     "bernoulli",
     "bernoulli_",

@@ -163,7 +163,7 @@ def test_writes_are_refused_and_counted_as_autograd_does():
 
 
 def meet(form, sample, *, writes):
-    """Return what comes of an operator between operations on its operands."""
+    """Return the results of an operator between operations on its operands."""
     torch.manual_seed(1)
     operands = [sample.input, *sample.args, *sample.kwargs.values()]
     known = [

@@ -110,7 +110,7 @@ def test_argmax_is_of_one_dimension_or_of_all(device, dims):
 
 
 def make_reduced(name, x, dims):
-    """Return what eager says, whose functions take one dimension or several."""
+    """Return eager's result; its functions take one dimension or several."""
     if dims is None or (dims == [] and name not in ("argmax", "argmin")):
         dims = [0, 1]
         if name in ("argmax", "argmin"):

@@ -125,7 +125,7 @@ WAYS = {
 
 
 def program(seed, way, folder, in_scheduler):
-    """Return what a random program sees that writes to both by turns."""
+    """Return the values that a random program sees, which writes to both."""
     draws = random.Random(seed)
     tensor, other = WAYS[way](folder)
     own = np.asarray(other)

@@ -15,7 +15,7 @@ from gpuos import defaults
 pytestmark = pytest.mark.torch
 
 
-# Which a graph of an earlier test has captured: they are never let go of.
+# The runtimes that a graph of an earlier test captured; they are never released.
 _captured: list[gpuos.Runtime] = []
 
 

@@ -36,7 +36,7 @@ ITEMS = 3000
 
 
 def run_all(*functions):
-    """Run each in a thread of its own; raise the first error."""
+    """Run each in a separate thread; raise the first error."""
     errors = []
 
     def guarded(function):

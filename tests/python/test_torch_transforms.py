@@ -7,7 +7,7 @@ from torch_support import assert_same, cloned, error_of, scheduler, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # PyTorch's forward derivatives are made of what it calls old itself.
+    # PyTorch's forward derivatives use deprecated functions.
     pytest.mark.filterwarnings("ignore"),
 ]
 

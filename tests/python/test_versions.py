@@ -109,7 +109,7 @@ def test_built_in_ones_are_replaced_and_restored(rt, x, name):
     rt.replace(name, f"o = {text}")
     total = x.numpy() * inputs + sum(params.values()) + 100
     assert made() == total.tolist()
-    # Operators of arrays, and what is fused, are what they were.
+    # Operators of arrays and fused functions are unchanged.
     assert (x + x).numpy().tolist() == [2.0, 4.0]
     assert (x / x).numpy().tolist() == [1.0, 1.0]
     rt.restore(name)
@@ -236,9 +236,11 @@ def test_a_change_past_a_transaction_is_refused(rt, x, way):
 
 
 def test_many_changes_under_load_lose_nothing(rt):
-    """Ten thousand of them, from one thread, while three submit: what a task
-    gives is what one version gives, and never older than what came before or
-    than the version that was read."""
+    """One thread makes 10,000 changes while three submit.
+
+    Each result is that of one version. It is never older than the result before
+    or than the version that was read.
+    """
     changes = 10_000 if rt.backend == "host" else 2_000
     first = rt.define("first", "o = x + 0")
     second = rt.define("second", "o = x + 0")

@@ -34,8 +34,8 @@ def resident_mib():
 def test_changes_under_load(rt):
     """Nothing is lost, nothing is torn, and memory stays what it is.
 
-    `left` and `right` change in transactions alone, so that who reads `left`
-    first never finds an older `right`; `single` is replaced and taken back.
+    `left` and `right` change only in transactions, so a reader that reads `left`
+    first never finds an older `right`. `single` is replaced and restored.
     """
     changes = 10_000 if rt.backend == "host" else 4_000
     left, right, single = (

@@ -73,7 +73,7 @@ def refuses(rt, function, arrays):
         rt.fuse(function)(*(rt.array(x) for x in arrays))
 
 
-FEW = 13  # so many of one operand meet as many of the other
+FEW = 13  # values of each of two operands, which are all combined
 
 
 def operands(name, kinds):
@@ -88,7 +88,7 @@ def operands(name, kinds):
     is_whole = all(k.kind in "biu" for k in kinds)
     if name == "reciprocal" and is_whole:  # 1 / 0 is not defined
         arrays = [np.where(x == 0, 1, x).astype(x.dtype) for x in arrays]
-    if name == "power" and is_whole:  # NumPy refuses what is below 0
+    if name == "power" and is_whole:  # NumPy refuses values below 0
         arrays[1] = np.where(arrays[1] < 1, 1, arrays[1]).astype(kinds[1])
     return arrays
 
@@ -166,10 +166,10 @@ TYPES_OF_KIND["u"] = TYPES_OF_KIND["i"]
 
 
 def compiled(dtype, inputs):
-    """The functions of so many numbers of this type."""
+    """Return the functions of this dtype with this number of inputs."""
     for f in FUNCTIONS.values():
         is_known = f.name in NUMPYS and f.types in TYPES_OF_KIND[dtype.kind]
-        # ldexp scales by an integer, whatever it scales.
+        # ldexp scales by an integer for all dtypes.
         if not is_known or f.inputs != inputs or f.name == "ldexp":
             continue
         if dtype.kind == "c" and f.rule in ("Comparison", "Test", "Parts"):

@@ -24,7 +24,7 @@ ESCAPES = re.compile(r"\x1b\[[?\d;]*[a-zA-Z]")
 
 
 class Terminal:
-    """A program at a terminal of its own, and what it shows."""
+    """A program at a separate terminal, and its picture."""
 
     def __init__(self, *words):
         ours, theirs = pty.openpty()

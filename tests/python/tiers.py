@@ -29,10 +29,10 @@ SLOW_S = 0.5  # CPU time of an item above which its function is slow
 CHEAP_S = 1.5  # CPU time up to which a slow function may stand for its module
 LARGE = 60  # items of a function of which about so many stay in --quick
 QUICK_S = 0.05  # CPU time of an item that is not slow, about
-CYCLE = 7  # dates in which everything runs once
+CYCLE = 7  # days in which each test runs once
 
-# By function: the CPU seconds of its longest item, with what is made for its
-# module, and those of all its items.
+# By function: the CPU seconds of its longest item, with its module's fixtures,
+# and those of all its items.
 Durations = dict[str, tuple[float, float]]
 
 
@@ -66,7 +66,7 @@ def is_of_host(item: pytest.Item) -> bool:
 
 
 def number_of(seed: str) -> int:
-    """Return the number itself, or that of a day: the next day has the next."""
+    """Return the number itself, or the number of a day."""
     if re.fullmatch(r"\d{4}-?\d\d-?\d\d", seed):
         digits = seed.replace("-", "")
         try:
@@ -222,7 +222,7 @@ def pytest_collection_modifyitems(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Report what workers of xdist left out: each has left out the same."""
+    """Report the tests that xdist workers left out, which are equal in all."""
     count = getattr(node, "workeroutput", {}).get("deselected", 0)
     reporter = node.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:

@@ -25,7 +25,7 @@ def plain(x):
 
 
 def pending(x):
-    """Return the tensor's value as one that is deferred, in a scheduler."""
+    """Return the tensor's value as a deferred one, in a scheduler."""
     if not plain(x):
         return x
     yes = torch.ones((), dtype=torch.bool, device=x.device)
@@ -34,14 +34,14 @@ def pending(x):
 
 
 def own(x):
-    """Return a tensor with memory of its own, of the same layout."""
+    """Return a tensor of the same layout with separate memory."""
     if not isinstance(x, torch.Tensor):
         return x
     return x.detach().clone().requires_grad_(x.requires_grad)
 
 
 def forms(op):
-    """Yield what calls an operator and its aliases on a sample."""
+    """Yield the functions that call an operator and its aliases on a sample."""
     for one in [op, *op.aliases]:
         function = getattr(one, "op", None)
         if function is not None:
@@ -126,7 +126,7 @@ def arguments_of(schema, tensor):
 
 
 def tensors_for(device):
-    """Yield what may be an operand of an operator that is known by name."""
+    """Yield possible operands of an operator that is known by name."""
     for shape in ((3, 3), (4,), (2, 3, 4)):
         x = torch.arange(1.0, 1.0 + math.prod(shape), device=device)
         x = x.reshape(shape) / 5
@@ -134,7 +134,7 @@ def tensors_for(device):
 
 
 def calls_by_name(name, device):
-    """Yield functions and samples of an operator, by what it takes."""
+    """Yield functions and samples of an operator, by its parameters."""
     base, _, overload = name.partition(".")
     operator = getattr(getattr(torch.ops.aten, base), overload or "default")
     private = base.startswith("_") and not base.startswith("__")
@@ -152,7 +152,7 @@ def calls_by_name(name, device):
             yield call, sample
 
 
-# They give a tensor another memory or node, or look at what is no value.
+# They change a tensor's memory or node, or look at more than values.
 LEFT = (
     "set_data",
     "set_",
@@ -164,7 +164,7 @@ LEFT = (
 
 
 def modules():
-    """Yield layers of networks, and the shapes of what they take."""
+    """Yield layers of networks, and the shapes of their inputs."""
     nn = torch.nn
     yield nn.LSTM(4, 3, 2, bidirectional=True), (5, 2, 4)
     yield nn.GRU(4, 3), (5, 2, 4)
@@ -206,7 +206,7 @@ def calls_of_modules(device):
 
 
 def run(form, sample, *, puts_off):
-    """Return what came of one call, with what it did to its operands."""
+    """Return the result of one call and its effects on the operands."""
     sample = sample.transform(own)
     if puts_off:
         sample = sample.transform(pending)

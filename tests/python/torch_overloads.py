@@ -41,7 +41,7 @@ class Overload:
         return self.name.startswith("_foreach_")
 
     def make(self, tensors, number=0.5, at=None, other=0.5, fresh=torch.clone):
-        """Return what to call it with: `number` at the place `at`.
+        """Return the arguments for a call: `number` at the place `at`.
 
         `tensors` are taken in turn, each copied by `fresh`.
         """

@@ -24,11 +24,11 @@ gt.wait_ready()
 torch.set_num_threads(1)
 
 ELEMS = 1024
-NEVER_MS = 60_000.0  # so that nothing but the test flushes
+NEVER_MS = 60_000.0  # so that only the test flushes
 
 
 def watch_anew():
-    """Have schedulers forget what this thread did."""
+    """Make schedulers forget the past of this thread."""
     bridge().watch_anew()
 
 
@@ -38,7 +38,7 @@ PATIENCE_S = 10.0
 
 @contextlib.contextmanager
 def hasty_front():
-    """Have the front retire after `PATIENCE` calls, however soon that is."""
+    """Make the front retire after `PATIENCE` calls, independent of the time."""
     bridge().retire_after(0.0)
     try:
         yield
@@ -156,12 +156,12 @@ class Same:
         self.device = device
 
     def __call__(self, function, *, takes=1, grad=(False, True), **options):
-        """Compare what `function(a, b)` returns, and does to a and b.
+        """Compare the result of `function(a, b)` and its effects on a and b.
 
         Parameters
         ----------
         takes : int
-            How many operations the scheduler must take at least.
+            The least number of operations that the scheduler must defer.
         grad : tuple of bool
             With gradients off, on, or once each.
         """
@@ -180,7 +180,7 @@ class Same:
 
 
 def in_thread(function):
-    """Return what `function` returns in another thread, or raise its error."""
+    """Return the result of `function` in another thread, or raise its error."""
     results = []
     errors = []
 

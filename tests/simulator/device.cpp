@@ -14,8 +14,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-// The host writes descriptors with vector stores, which ThreadSanitizer takes
-// for plain ones; the tags are what orders them.
+// The host writes descriptors with vector stores, which ThreadSanitizer treats
+// as plain stores. The tags order them.
 #define GPUOS_UNCHECKED __attribute__((no_sanitize("thread")))
 
 template <typename T>
@@ -211,8 +211,8 @@ void Device::run(const std::vector<Queued>& together) {
     stay(together[0].launch);
     return;
   }
-  // A burst that is apart may be done before those that it overlaps, but they
-  // end in order.
+  // A separate burst may run before the bursts that it overlaps, but they end in
+  // order.
   for (auto queued = together.rbegin(); queued != together.rend(); ++queued)
     run(*queued);
   for (const Queued& queued : together) {

@@ -21,11 +21,12 @@ namespace gpuos::sim {
 /// in the wrong order.
 class Device final : public Simulator {
  public:
-  /// Never destroyed: a task may stand still when the process ends.
+  /// Returns the device, which is never destroyed: a task may still wait when
+  /// the process ends.
   static Device& instance();
 
-  /// Returns once the device has the launch and, for one that stays, the launch
-  /// time is over.
+  /// Returns when the device has the launch. For resident workers it also waits
+  /// until the launch time is over.
   void launch(const abi::InlineLaunch& launch);
   /// Waits until the device is idle, then for the load time.
   void load();

@@ -27,7 +27,7 @@ struct ModuleFunction {
   std::vector<std::size_t> parameter_bytes{};
 };
 
-/// Images that are loaded, and what was done wrong with them.
+/// The loaded images, and the errors in their use.
 ///
 /// Threads: any.
 class Modules {

@@ -16,16 +16,16 @@ struct Counts {
   std::uint64_t bursts = 0;
   std::uint64_t bursts_independent = 0;  // of these: need not wait for others
   std::uint64_t residencies = 0;
-  /// Bursts that were launched while workers stayed or were about to, and the
-  /// longest time that one of them waited.
+  /// The number of bursts that were launched while workers stayed or were about
+  /// to, and the longest wait of one of them.
   std::uint64_t bursts_behind = 0;
   std::chrono::microseconds longest_behind{0};
   /// Batches that a task waits for and that were not done, although places are
   /// run in order.
   std::uint64_t unmet_waits = 0;
-  /// Tiles whose arguments are not those of the task's first tile.
+  /// The number of tiles whose arguments differ from those of the first tile.
   std::uint64_t stray_tiles = 0;
-  bool holds_task = false;  // one stands still now
+  bool holds_task = false;  // a task waits now
   bool is_loading = false;  // a module
 };
 
@@ -70,10 +70,11 @@ class Simulator {
   virtual void hold_whole_tasks(bool holds) = 0;
   /// Events do not come until this is set back.
   virtual void hold_events(bool holds) = 0;
-  /// Tasks of an output and two inputs become a = 31 a + b + 7 c of first words
-  /// instead: what they give depends on their order.
+  /// Makes tasks of an output and two inputs compute a = 31 a + b + 7 c of
+  /// first words instead, so that the result depends on their order.
   virtual void mix(bool mixes) = 0;
-  /// How long the launch of workers that stay goes on after the device has it.
+  /// Sets the time that a launch of resident workers takes after the device has
+  /// it.
   virtual void set_launch_time(std::chrono::microseconds time) = 0;
   /// How long a module load takes once the device is idle.
   virtual void set_load_time(std::chrono::microseconds time) = 0;

@@ -41,7 +41,8 @@ TEST(QuickMutex, OneThreadAtATime) {
   EXPECT_EQ(count, kThreads * kRounds);
 }
 
-// Longer than anyone looks at it in a row: they sleep, and each gets it.
+// The owner keeps it longer than a thread polls. The others sleep, and each
+// gets it.
 TEST(QuickMutex, SleepersAllGetIt) {
   QuickMutex mutex;
   int count = 0;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kSize = 256;
 constexpr std::size_t kShared = 64;
 
-/// One thread's tasks, and what they must give.
+/// One thread's tasks, and their expected results.
 template <typename T>
 class Streams {
  public:

@@ -1,4 +1,4 @@
-// Faults kill the context, so each of them has a process of its own.
+// Faults kill the context, so each of them runs in a separate process.
 #include <unistd.h>
 
 #include <cstdio>

@@ -92,7 +92,8 @@ TEST_P(CudaInjection, ReplaceUnderTheLoadOfManyThreads) {
         runtime().submit(op, {x.view()}, out.view());
         if (i % (16 << t) != 0) continue;
         const Ints got = out.read();
-        // Never a mixture, and never older than what replace() returned from.
+        // The version is never a mixture, and never older than the last
+        // finished replace().
         ASSERT_EQ(got, Ints(kSize, got[0]));
         ASSERT_GE(got[0], least);
         ASSERT_LE(got[0], kSwaps);

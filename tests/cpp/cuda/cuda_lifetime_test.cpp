@@ -52,7 +52,7 @@ class CudaLifetime : public CudaTest {
     EXPECT_LE(host, 16);
   }
 
-  // Runs `cycle` while another thread submits, and counts what came wrong.
+  // Runs `cycle` while another thread submits, and counts wrong results.
   template <typename Cycle>
   void repeat(const char* what, Cycle cycle) {
     start(Residency::Auto);

@@ -33,7 +33,7 @@ class CudaResidency : public CudaTest {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
   }
 
-  /// Submits from a thread of its own as long as it lives.
+  /// Submits from a separate thread during its lifetime.
   class Producer {
    public:
     explicit Producer(Runtime& runtime)
@@ -217,7 +217,7 @@ TEST_F(CudaResidency, IdleRuntimesTakeNoProcessorTime) {
   for (const Residency mode : {Residency::Resident, Residency::Burst}) {
     Runtime& idle =
         *runtimes.emplace_back(std::make_unique<Runtime>(cuda_options(mode)));
-    // The compiler's warm-up is over when the first operator is there.
+    // The compiler's warm-up is over when the first operator exists.
     idle.define(whole_operator("warm", "x[0] + 1", 1));
     DeviceArray<float> x(idle, 64);
     idle.submit("warm", {x.view()}, x.view());

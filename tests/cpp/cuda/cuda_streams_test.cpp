@@ -55,8 +55,8 @@ TEST_P(CudaStreams, ATaskStandsInTheOrderOfItsStream) {
   }
 }
 
-// Each flush may be put on the device while the one before it runs; each task
-// reads what another worker wrote in that one, through the same caches.
+// Each flush may reach the device while the previous one runs. Each task reads
+// values that another worker wrote in that flush, through the same caches.
 TEST_P(CudaStreams, FlushesInARowSeeEachOthersResults) {
   start(GetParam());
   const Stream stream = make_stream();
@@ -141,7 +141,7 @@ TEST_P(CudaStreams, TheLegacyDefaultStream) {
   }
 }
 
-// One handle that means another stream in each thread: refused or right.
+// One handle names another stream in each thread. It is refused or correct.
 TEST_P(CudaStreams, ThePerThreadDefaultStream) {
   start(GetParam());
   const auto work = [&](std::int32_t first) {

@@ -27,7 +27,7 @@ class WatchdogTest : public testing::Test {
     started_[ring_.place_of(position)] =
         abi::started_word(ring_.tag_of(position), record);
   }
-  /// One that lies there alone, or a member of the chain that does.
+  /// Returns the place of a single task, or of a member of the chain there.
   static Place place_of(std::uint64_t position, std::uint32_t record = 0) {
     return {.first = position, .batch_begin = position, .member = record};
   }
@@ -109,7 +109,7 @@ TEST_F(WatchdogTest, NamesTheMemberThatAChainCameTo) {
   begin(*chain, 0);
   EXPECT_EQ(watchdog_.suspects(), "first");
   EXPECT_EQ(look(), "first");
-  // A gap may lie before the record where a member begins.
+  // A gap may precede the first record of a member.
   for (const std::uint32_t record : {1, 64}) {
     begin(*chain, record);
     EXPECT_EQ(watchdog_.suspects(), "first or second");

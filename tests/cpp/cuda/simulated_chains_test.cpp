@@ -57,7 +57,7 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     return runtime().submit(add_, {words.view(a, 1), words.view(b, 1)},
                             words.view(out, 1));
   }
-  /// Each of the first `tasks` words mixed with itself.
+  /// Returns tasks that mix each of the first `tasks` words with itself.
   static ManyTasks first_of(const Words& words, std::size_t tasks) {
     ManyTasks many;
     many.tasks = tasks;
@@ -264,7 +264,7 @@ TEST_P(SimulatedChains, WholeOperatorsOfWorkersThatStayAreNone) {
   GPUOS_START(patient);
   define_whole();
   const Words words(runtime(), {1, 2});
-  // Until they are there, tasks come as bursts.
+  // Until the workers exist, tasks come as bursts.
   ASSERT_TRUE(becomes_true([&] {
     mix_by_whole(words, 0, 0, 1);
     return runtime().stats().is_resident;
@@ -309,7 +309,7 @@ TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
   EXPECT_EQ(words.read(), model);
   EXPECT_EQ(counts().chained, 2u);
   EXPECT_EQ(counts().bursts, 2u);
-  // Nor does one that touches only what members do.
+  // A task that touches only memory of members does not either.
   mix_by_whole(words, 2, 0, 0);
   mix_by_whole(words, 0, 2, 2);
   mix_by_whole(words, 1, 0, 0);
@@ -442,7 +442,7 @@ TEST_P(SimulatedChains, TrySubmitMakesMembersToo) {
   const TensorView x = words.view(0, 1), y = words.view(1, 1);
   int tried = 0;
   const auto accepts = [&] {
-    // The first one asks whose memory it is, and one that changes the ring
+    // The first task asks who owns the memory, and a task that changes the ring
     // waits.
     mix(words, 0, 0, 1);
     mix(model, 0, 0, 1);

@@ -1,5 +1,5 @@
-// The host side of the CUDA backend on a device that is simulated: what needs
-// right threads and no right operators.
+// Tests of the CUDA backend's host side on a simulated device. They need
+// correct threads, but no correct operators.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -352,7 +352,7 @@ TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   others.push_back(
       std::async(std::launch::async, [&] { runtime().define(plus(1)); }));
   ASSERT_TRUE(becomes_true([&] { return simulator().counts().is_loading; }));
-  // Before the others, who wait with the submit lock.
+  // This runs before the others, which wait with the submit lock.
   freed = std::async(std::launch::async, [&] { late.reset(); });
   freed.wait_for(50ms);
   for (int i = 0; i < 3; ++i) {

@@ -154,7 +154,7 @@ TYPED_TEST(ComplexFunctions, OfInfinityAndNaNAreThoseOfC) {
 
 TYPED_TEST(ComplexFunctions, AZeroDivisorGivesInfinityOrNaN) {
   using Number = Complex<TypeParam>;
-  // As NumPy's and PyTorch's, whatever the signs of the zeros.
+  // The results equal those of NumPy and PyTorch for all signs of the zeros.
   for (const Number zero :
        {Number{0, 0}, Number{-TypeParam{0}, 0}, Number{0, -TypeParam{0}},
         Number{-TypeParam{0}, -TypeParam{0}}}) {

@@ -13,8 +13,9 @@
 namespace gpuos {
 namespace {
 
-// A format, read by the definition of IEEE 754: no bit of a float is looked at.
-// Where there is no infinity, what is too large is the largest number.
+// A format that is read by the definition of IEEE 754, without the bits of a
+// float. Without an infinity, a value that is too large becomes the largest
+// number.
 template <int kBits, int kFractionBits, std::uint32_t kMost>
 struct Format {
   static constexpr std::uint32_t kSign = 1u << (kBits - 1);
@@ -42,13 +43,13 @@ struct Format {
     return bits & kSign ? -size : size;
   }
 
-  // The next number; what infinity would be if the exponent went on.
+  // Returns the next number. Infinity counts as the number that would follow.
   static double above_of(std::uint32_t bits) {
     return kHasInfinity && bits + 1 == kMost ? 2 * value(bits) - value(bits - 1)
                                              : value(bits + 1);
   }
 
-  // By search among all numbers of the format.
+  // Searches all numbers of the format for the nearest one.
   static std::uint32_t nearest(float x) {
     if (std::isnan(x)) return kNan;
     const std::uint32_t sign = std::signbit(x) ? kSign : 0;

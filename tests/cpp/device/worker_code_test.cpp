@@ -30,7 +30,7 @@ constexpr int kMinor = 5;
 struct Size {
   std::uint64_t code = 0;    // bytes of SASS
   std::uint64_t frames = 0;  // bytes of all functions' stacks: what is spilled
-  std::uint64_t registers = 0;  // of the neediest function
+  std::uint64_t registers = 0;  // of the function with the most
 };
 const std::map<std::string, Size> kWorker = {
     {"builtin operators", {65'280, 368, 64}},

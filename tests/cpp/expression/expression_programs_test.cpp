@@ -1,5 +1,5 @@
-// Operators that are expressions, on each backend: what they take, and that
-// they change while tasks flow.
+// Tests of expression operators on each backend: their arguments, and their
+// replacement while tasks run.
 #include <atomic>
 #include <numeric>
 #include <thread>
@@ -167,8 +167,7 @@ TEST_P(ExpressionPrograms, AreReplacedByWholeOperatorsAndBack) {
   EXPECT_THROW(first(), InvalidArgument);
 }
 
-// Each task runs one body or the other, and none is lost, whatever the body was
-// at the moment.
+// Each task runs one body or the other, and no task is lost.
 TEST_P(ExpressionPrograms, ChangeWhileAnotherThreadSubmits) {
   const Operator op =
       runtime().define({.name = "f", .expression = "o = x + 1"});

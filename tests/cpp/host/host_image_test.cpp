@@ -1,5 +1,5 @@
-// Sources and compilers that go wrong: each is a CompileError, and whatever
-// comes after it works.
+// Sources and compilers that fail: each causes a CompileError, and later calls
+// work.
 #include "host/host_image.h"
 
 #include <dlfcn.h>
@@ -98,8 +98,8 @@ TEST(HostImage, EveryCutOfALibraryIsRefused) {
   EXPECT_THROW(make_host_image("garbage", "op"), CompileError);
 }
 
-// Headers that lie are not found by their checks alone, but nothing is read
-// beyond the end; a sanitizer would say so.
+// Checks do not find all wrong headers, but nothing is read beyond the end. A
+// sanitizer would report it.
 TEST(HostImage, NoHeaderLeadsBeyondTheFile) {
   const std::string whole = whole_library();
   for (std::size_t at = 0; at < 64 + 8 * 56; ++at) {

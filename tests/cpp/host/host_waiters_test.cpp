@@ -30,7 +30,7 @@ OperatorDefinition who() {
               "}"};
 }
 
-/// The only worker runs a task that ends when it is told to.
+/// A test whose only worker runs a task that ends on request.
 class BusyWorker : public testing::Test {
  protected:
   BusyWorker() {
@@ -157,7 +157,7 @@ TEST(HostWaiters, MayStayAwayAlthoughTheyWereExpected) {
   run_what_nobody_awaits(driver);
 }
 
-/// While it lives this thread, and those that it starts, have one processor.
+/// Restricts this thread and its new threads to one processor.
 class OneProcessor {
  public:
   OneProcessor() {
@@ -175,7 +175,7 @@ class OneProcessor {
 
 TEST(HostWaiters, RunAllWithOneProcessor) {
   const OneProcessor one_processor;
-  // One each: nothing orders these tasks.
+  // Each task has its own element, because nothing orders these tasks.
   std::vector<float> sums(5000);
   Driver driver(options(0));
   Stats stats;

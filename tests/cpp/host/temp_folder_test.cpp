@@ -84,7 +84,7 @@ TEST_F(TempFolders, OfTheLivingStay) {
 }
 
 TEST_F(TempFolders, OfOthersStay) {
-  // A link, a name of another form, a file, and one that others may read.
+  // A link, a name of another form, a file, and a folder that others may read.
   const std::string target = parent_ + "/target";
   const std::string longer = parent_ + "/gpuos-work-bbbbbbb";
   const std::string file = parent_ + "/gpuos-work-cccccc";

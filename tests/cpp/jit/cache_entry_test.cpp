@@ -10,7 +10,7 @@
 namespace gpuos::jit {
 namespace {
 
-// The checksum of what precedes it, made right again after a change.
+// Corrects the checksum at the end after a change of the bytes before it.
 std::string resealed(std::string bytes) {
   bytes.resize(bytes.size() - 32);
   const auto digest = sha256(bytes);

@@ -13,7 +13,7 @@
 namespace gpuos::jit {
 namespace {
 
-// Kernels, because ptxas tells what a kernel needs.
+// The sources have kernels, because ptxas reports the needs of a kernel.
 constexpr std::string_view kSource = R"(
 extern "C" __device__ __noinline__ float pick(float x, int n) {
   volatile float v[32];

@@ -1,5 +1,5 @@
-// A CUBIN with what a test wants in it, and nothing else: one that no compiler
-// writes, but that may come all the same.
+// A CUBIN with exactly the contents that a test needs. No compiler writes such
+// a file, but a program may still pass one.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class MadeCubin {
     return static_cast<std::uint32_t>(symbols_.size() / kSymbolBytes - 1);
   }
 
-  /// The table of sections comes before what they hold.
+  /// Returns the file. The table of sections comes before their contents.
   std::string image() const {
     constexpr std::uint64_t kHeaderBytes = 64;
     constexpr std::uint64_t kEntryBytes = 64;
@@ -71,7 +71,7 @@ class MadeCubin {
     std::string content;
   };
   static constexpr std::uint32_t kPlain = 1;
-  static constexpr std::size_t kFirst = 3;  // after those of every file
+  static constexpr std::size_t kFirst = 3;  // after the sections of every file
   static constexpr std::size_t kSymbolBytes = 24;
   static constexpr std::uint32_t kSymtabName = 1;
 

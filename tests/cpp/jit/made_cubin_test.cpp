@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint8_t kFrameSize = 0x11;
 
-/// Functions f0, f1 and so on, each with as much stack, and who calls whom.
+/// Returns functions f0, f1 and so on with the same stack and these calls.
 std::string functions(std::uint32_t count, std::uint32_t stack_bytes,
                       const std::vector<std::pair<int, int>>& calls) {
   MadeCubin cubin;

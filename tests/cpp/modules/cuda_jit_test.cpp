@@ -280,10 +280,10 @@ TEST_F(CudaJit, HandlesRunTheSourceThatReplacedTheirs) {
 class CudaJitBeside : public CudaJit,
                       public testing::WithParamInterface<Residency> {};
 
-// Loading waits for what runs: without a park, for the workers' whole lease.
+// Loading waits for running work: without a park, for the workers' whole lease.
 TEST_P(CudaJitBeside, LoadsAndLaunchesWhileTasksFlow) {
   RuntimeOptions options = cuda_options(GetParam());
-  // Longer than the test, also where other processes use the GPU by turns.
+  // Longer than the test, even if other processes share the GPU.
   options.lease = std::chrono::seconds(20);
   options.linger = std::chrono::seconds(20);
   start(options);

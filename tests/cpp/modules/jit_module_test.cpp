@@ -261,7 +261,7 @@ TEST(JitImage, WhatIsNoneIsNamed) {
 TEST_F(JitModuleTest, NamesThatNvccKnowsAreKnown) {
   const std::string kernel =
       "extern \"C\" __global__ void k(uint32_t* x) { *x = INT_MAX; }";
-  // As often as it is compiled, and with the place of what is wrong.
+  // The names are known in each compilation, and errors keep their place.
   EXPECT_EQ(compile({.source = kernel}).log(), "");
   const CompileError error = failure({.source = kernel + "\nint y = foo;"});
   EXPECT_EQ(error.place().file, "module.cu");

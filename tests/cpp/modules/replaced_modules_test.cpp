@@ -35,7 +35,7 @@ struct Variable {
   Bytes first;
 };
 
-/// A source, and what the tests know of it.
+/// A source, and its properties for the tests.
 struct Variant {
   std::string text;
   /// Types without const, by names; of extern "C" kernels bytes.
@@ -76,13 +76,13 @@ const std::array<Variant, 9>& variants() {
               .kernels = {{"k", "float*, int"}, {"e", "8"}, {"m", "int"}},
               .variables = {{"v", {"int [2]", bytes_of({7, 8})}},
                             {"w", {"float [2]", Bytes(8)}}}},
-      // Another type of k.
+      // k has another type.
       Variant{.text = "__device__ int v = 1;"
                       "__global__ void k(float* x, float n) { *x = v + n; }"
                       "extern \"C\" __global__ void e(int* x) { *x = 1; }",
               .kernels = {{"k", "float*, float"}, {"e", "8"}},
               .variables = {{"v", an_int()}}},
-      // No k.
+      // k is missing.
       Variant{.text = "__device__ int v = 1;"
                       "extern \"C\" __global__ void e(int* x) { *x = v; }",
               .kernels = {{"e", "8"}},
@@ -158,7 +158,7 @@ class World {
   void end() {
     simulator_.hold_events(holds_ = false);
     end_and_begin();
-    // A load takes away what has ended meanwhile.
+    // A load removes modules whose launches have ended.
     get("k");
     end_and_begin();
     check();
@@ -191,7 +191,7 @@ class World {
     begin();
   }
 
-  // The module that is loaded now; a load looks for what may go.
+  // Loads the module; a load looks for modules that can be removed.
   void load() {
     if (current_ != 0) return;
     current_ = ++loads_;
@@ -251,7 +251,7 @@ class World {
     load();
   }
 
-  // Why it is to be refused; empty if it is not. Counts what is loaded for it.
+  // Returns the reason for a refusal, or an empty text. Counts its loads.
   std::string refusal(const Variant& next,
                       const std::vector<std::string>& keep) {
     if (!next.compiles) return "compile";
@@ -422,7 +422,7 @@ TEST_F(ReplacedModules, OtherParametersNameBoth) {
   }
 }
 
-// A temporary handle is in use as much as one that is kept.
+// A temporary handle counts as a use, like a kept one.
 TEST_F(ReplacedModules, WhatWasEverAskedForMustStay) {
   JitModule module = first();
   module["k"];

@@ -1,4 +1,4 @@
-// Which way tasks round, and what becomes of denormals.
+// Tests the rounding of tasks and their treatment of denormals.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -11,7 +11,7 @@
 namespace gpuos {
 namespace {
 
-/// Members that a worker of the device runs without a call, and what stands
+/// Members that a worker of the device runs without a call, and the members
 /// between them.
 class QuickMembers : public Contract {
  protected:
@@ -66,7 +66,8 @@ class Model {
     std::mt19937 random(seed);
     const std::vector<std::string> ops = {"add", "sub", "mul", "add", "copy"};
     for (int i = 0; i < members; ++i) {
-      // Floating numbers are not multiplied, or they soon are infinite.
+      // Floating numbers are not multiplied, because they would soon be
+      // infinite.
       std::string op = ops[random() % ops.size()];
       if (!std::is_integral_v<T> && op == "mul") op = "sub";
       const std::size_t a = random() % 3, b = random() % 3;

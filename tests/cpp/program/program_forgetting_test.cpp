@@ -39,8 +39,8 @@ TEST_P(ProgramForgetting, ProgramsThatAreGoneLeaveNothing) {
   least_of(0, 2048);
   const std::size_t before = least_of(2048, 4096);
   const std::size_t after = least_of(4096, 8192);
-  // Each took 3,700 when they stayed. A quarter of a byte for each is not even
-  // what owns a chunk of their texts.
+  // Each program took 3,700 bytes when programs were kept. A quarter of a byte
+  // for each is less than the owner of a chunk of texts.
   EXPECT_LE(after, before + 4096 / 4);
   EXPECT_EQ(y.read()[0], 14.0f);  // 13 additions of 1
 }

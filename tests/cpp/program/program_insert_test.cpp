@@ -1,4 +1,4 @@
-// Programs made of what other builders made.
+// Tests of programs that contain the graphs of other builders.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// The one order of additions where a row or what is done with it is large.
+// Tests the order of additions for large rows and large programs.
 #include "program_order_support.h"
 
 namespace gpuos {

@@ -193,8 +193,7 @@ TEST(ProgramSourceText, HasNoMinimumOfAZeroThatTheCompilerKnows) {
   EXPECT_EQ(minima_in(every_pair(true)), minima_in(every_pair(false)));
 }
 
-// The time of its compilation is that of so many copies, and grows faster than
-// they do.
+// The compile time grows faster than the number of copies.
 TEST(ProgramSourceText, OfALongPassIsWrittenOutAFewTimes) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   constexpr int kRoots = 300;

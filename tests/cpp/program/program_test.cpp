@@ -1,4 +1,4 @@
-// Programs on both backends: what they compute, and how they walk memory.
+// Tests of programs on both backends: their results and their memory accesses.
 #include <cmath>
 #include <numeric>
 

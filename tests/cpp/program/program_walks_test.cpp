@@ -26,7 +26,8 @@ class ProgramWalks : public testing::TestWithParam<int> {
     expect_right(calls, GetParam(), every(), walk_of(walked, walk));
     EXPECT_GT(walked, 0u);
   }
-  /// Sums of two of so many axes that hold hundreds of elements.
+  /// Tests sums of two arrays with this number of axes and hundreds of
+  /// elements.
   template <typename F>
   static void expect_right_large_walk(const program::Workers& workers, F walk) {
     const int rank = std::max(GetParam(), 1);
@@ -70,7 +71,7 @@ class ProgramWalks : public testing::TestWithParam<int> {
     const int most[] = {0, 2000, 60, 16, 8};
     Numbers sizes{};
     for (int d = 0; d < rank; ++d) sizes[d] = 1 + below(most[rank]);
-    // Rows that several warps share, and so many that each warp has one.
+    // Either several warps share a row, or there are enough rows for all warps.
     if (rank == 2 && below(2) == 0)
       sizes = below(2) == 0 ? Numbers{1 + below(5), 1 + below(1400)}
                             : Numbers{64 + below(40), 1 + below(70)};

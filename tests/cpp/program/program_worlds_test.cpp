@@ -92,7 +92,7 @@ TEST_P(ProgramWorlds, OfManyAxesAreInterpretedRight) {
 // Passes of one structure share their code, so a few compilations do.
 TEST_P(ProgramWorlds, OfThreeAxesAreCompiledRight) {
   const auto is_usual = [](const Form& form) {
-    // Rows and columns are there.
+    // There are rows and columns.
     unsigned reduced = 0, kept = 0;
     for (int d = 0; d < form.view_rank(); ++d) {
       if ((form.fresh >> d & 1) != 0) continue;

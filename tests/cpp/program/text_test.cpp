@@ -12,7 +12,7 @@
 namespace gpuos::program {
 namespace {
 
-/// The text of a program's only pass, taken apart.
+/// The instructions of the text of a program's only pass.
 struct Text {
   explicit Text(const Program& program)
       : words(program.plan()->fused.passes[0].text),
@@ -71,7 +71,7 @@ TEST(Text, WhatStoresWhatTheRowEndedWithIsNot) {
   EXPECT_EQ(text.header.is_plain, 0);
 }
 
-// The loops read the cells of an instruction while the one before it is run.
+// The loops read the cells of an instruction while the previous one runs.
 TEST(Text, NoInstructionReadsACellThatTheOneBeforeItWrote) {
   for (const int rank : {0, 1, 2}) {
     const Program program = scaled(rank, 5);

@@ -299,7 +299,7 @@ TEST_F(ChainsTest, ARowWithWholeOperatorsTakesWhoMeetsItsNewestMember) {
   EXPECT_TRUE(meets({399, 401, false}));
   EXPECT_FALSE(meets({400, 401, true}));
   EXPECT_FALSE(meets({200, 300, true}));
-  // More than it remembers.
+  // There are more accesses than it remembers.
   row.set_newest(std::vector(9, writes));
   EXPECT_FALSE(meets(writes));
   // Its place is used again.

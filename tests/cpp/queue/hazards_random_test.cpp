@@ -7,14 +7,14 @@
 namespace gpuos {
 namespace {
 
-/// Against a model that remembers everything: whatever the table leaves out
-/// must follow from what it names.
+/// Compares the table with a model that remembers everything. Each omitted
+/// predecessor must follow from a named one.
 class RandomHazards : public HazardTableTest,
                       public testing::WithParamInterface<unsigned> {
  protected:
   struct Task {
     std::vector<Access> accesses;
-    std::set<std::uint64_t> before;  // all that surely end before it begins
+    std::set<std::uint64_t> before;  // all tasks that end before it begins
     bool is_done = false;
   };
 
@@ -51,7 +51,7 @@ class RandomHazards : public HazardTableTest,
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t array = random_() % kArrays;
       const std::uint64_t low = kBytes * array + (array % 5 == 0 ? 512 : 0);
-      // The last ones lie partly in each other, in some streams.
+      // In some streams the last arrays overlap partly.
       const bool is_part = GetParam() % 3 == 0 && array % 7 == 0;
       const std::uint64_t bytes = is_part ? kBytes + kBytes / 2 : kBytes - 1024;
       task.accesses.push_back({low, low + bytes, random_() % 4 == 0});

@@ -238,9 +238,8 @@ TEST_F(HazardTableTest, HasRoomForItsCapacity) {
   EXPECT_FALSE(table.has_room(3));
 }
 
-// Wide enough for a 16-bit counter to come round if it is not given back.
-// Numbers of entries are kept as 32 bits, and each time that the table is empty
-// thousands of them are left out.
+// The range is wide enough to wrap a 16-bit counter that is not reset. Numbers
+// of entries have 32 bits, and an empty table skips thousands of them.
 TEST_F(HazardTableTest, ASearchIsShortHoweverLongAgoAPageWasUsed) {
   constexpr std::uint64_t kPage = 1 << 14;
   constexpr std::uint64_t kHalf = std::uint64_t{1} << 31;

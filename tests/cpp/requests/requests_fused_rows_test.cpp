@@ -1,4 +1,4 @@
-// Row recipes that run together with what makes their operand.
+// Tests of row recipes that run together with the request of their operand.
 #include <cmath>
 
 #include "request_contract.h"

@@ -177,7 +177,7 @@ TEST_P(RequestContract, ChainsSideBySideGiveTheirOwnResults) {
     DeviceArray<float>* last = &make(value);
     for (std::int64_t step = 0; step < kSteps; ++step) {
       auto& sum = make(0);
-      // The sum of two columns of 50 elements, then of what is left.
+      // The sum of two columns of 50 elements, then of the remaining ones.
       list_.add(Recipe::Sum, matrix(sum, 1, 50, 50, 1),
                 {matrix(*last, 2, 50, 50, 1)},
                 {.is_fresh = true, .axes = 1, .keepdims = true});

@@ -1,5 +1,4 @@
-// Random streams of requests: whatever is grouped, the results are those of the
-// same requests one by one.
+// Random streams of requests: grouping does not change the results.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -14,7 +13,7 @@ class RandomRequests : public Contract {
  protected:
   static constexpr std::size_t kBytes = kMostOwners * kOwnerBytes;
 
-  /// Where the owners of one way of running lie.
+  /// The memory of the owners for one way of running.
   struct Memory {
     Buffer buffer;
     std::uint8_t* base() const {
@@ -23,7 +22,8 @@ class RandomRequests : public Contract {
   };
 
   void check(std::uint64_t seed, Tape::Kind kind) {
-    // How the lanes of a device share a row depends on the whole task.
+    // The division of a row among the lanes of a device depends on the whole
+    // task.
     kind.has_sums = is_host() && seed % 2 == 0;
     Tape stream(seed, kind);
     std::vector<std::uint8_t> bytes(kBytes);

@@ -102,7 +102,7 @@ TEST_P(RefusedRequest, TakesAlongWhatReadsItAlone) {
             list_.clear();
             arrays_.clear();
           }
-  // The next run knows nothing of it.
+  // The next run is not affected.
   auto& x = make(1);
   list_.add(Recipe::Add, whole(x), {whole(x), 1.0});
   run();

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A fault may spoil the process, and what is asked of it is that it ends.
+// A fault may damage the process. The tests check only that it ends.
 class DeadRuntime : public Contract {
  protected:
   void SetUp() override {

@@ -8,8 +8,8 @@
 namespace gpuos {
 namespace {
 
-// For any objects that exist when main() ends, the process ends soon with its
-// code.
+// The process ends soon with its code, for any objects that exist when main()
+// ends.
 class ProcessExit : public Contract {
  protected:
   static constexpr int kCode = 42;
@@ -45,7 +45,8 @@ class ProcessExit : public Contract {
     std::thread([] { leaked->synchronize(kDeadline); }).detach();
     std::exit(kCode);
   }
-  /// Its watchdog is patient: who waits for that is ended by the alarm.
+  /// Makes a runtime with a slow watchdog. The alarm ends a process that waits
+  /// for it.
   std::unique_ptr<Runtime> stuck_runtime() const {
     alarm(kCompileDeadline.count());
     RuntimeOptions patient = options();

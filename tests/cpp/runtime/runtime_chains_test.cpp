@@ -210,7 +210,7 @@ TEST_P(RuntimeChains, MembersMayHaveManyArguments) {
   EXPECT_EQ(x.read(), Ints(8, 300 * (5 + 10 + 1)));
 }
 
-// On the device they are soon late, and chains grow by whole blocks.
+// The tasks on the device are soon late, and chains grow by whole blocks.
 TEST_P(RuntimeChains, AreLongWhereTheHostIsFaster) {
   RuntimeOptions bursts = options();
   if (!is_host()) bursts.residency = Residency::Burst;

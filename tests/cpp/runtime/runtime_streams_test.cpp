@@ -1,5 +1,5 @@
-// Random tasks over views that overlap, from several threads, while operators
-// are swapped: the results are those of the tasks one by one.
+// Random tasks on overlapping views, from several threads, while operators are
+// replaced. The results equal those of the tasks run one by one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ constexpr int kStreams = 1000;  // of each thread
 constexpr int kTasks = 40;      // of each stream
 constexpr int kSwaps = 8;
 
-/// The memory that the tasks of one thread share, and what is to be there.
+/// The memory that the tasks of one thread share, and its expected contents.
 class Shared {
  public:
   Shared(Runtime& runtime, const Operator& swapped, unsigned seed)

@@ -233,8 +233,8 @@ TEST_P(RuntimeVersions, AChangeIsWholeOrNotAtAll) {
   is_refused();  // twice
 }
 
-// A source takes a slot for each version. All 1,024 would be gone soon if those
-// of old versions were not given back.
+// A source takes a slot for each version. All 1,024 slots would soon be used if
+// old versions did not return theirs.
 TEST_P(RuntimeVersions, OldOnesGiveTheirSlotsBack) {
   constexpr int kNames = 12, kRounds = 100;
   RuntimeOptions many = options();

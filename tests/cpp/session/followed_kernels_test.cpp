@@ -38,8 +38,8 @@ class FollowedKernels : public testing::Test {
   Session& session() { return *session_; }
   void end_session() { session_.reset(); }
 
-  /// The module that `kernel` launches; what it throws instead, in front of its
-  /// first colon.
+  /// Returns the module that `kernel` launches, or the start of its error up to
+  /// the first colon.
   std::string launched(const Kernel& kernel) {
     simulator_->reset_counts();
     try {

@@ -14,7 +14,7 @@ class SessionHeader : public testing::Test {
     for (const Item& item : split_cell(cell, nullptr))
       header_.put(item, cell.name, journal_);
   }
-  /// The names of what is selected, in order.
+  /// Returns the names of the selected items, in order.
   std::string selected(const std::set<std::string>& roots) {
     std::string names;
     for (const EntryPtr& entry : header_.select(roots, nullptr).entries)

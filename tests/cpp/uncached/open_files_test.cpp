@@ -1,5 +1,6 @@
-// Once NVRTC is there, an operator is compiled without opening a file. Its own
-// program, because the kernel's filter stays until the process ends.
+// After NVRTC is loaded, an operator is compiled without opening a file. This
+// is a separate program, because the kernel's filter stays until the process
+// ends.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
@@ -78,7 +79,8 @@ constexpr bool kOpensFilesItself = true;  // at the end, to look for leaks
 constexpr bool kOpensFilesItself = false;
 #endif
 
-/// For all threads of the process. False if the system forbids it.
+/// Traps the opening of files in all threads of the process. Returns false if
+/// the system forbids it.
 bool trap_opens() {
   if (kOpensFilesItself) return false;
   struct sigaction action{};

@@ -245,8 +245,8 @@ TEST_F(OperatorCompiler, NamedBarriersAreRefused) {
   EXPECT_TRUE(message.starts_with("wait: uses 6 barriers")) << message;
 }
 
-// Both use constant banks of the running kernel, unless ptxas is told
-// otherwise: jump tables everywhere, double constants before sm_90.
+// By default both use constant banks of the running kernel: jump tables on all
+// architectures, double constants before sm_90.
 TEST_F(OperatorCompiler, SwitchesAndDoubleConstantsNeedNoConstantBank) {
   for (const int compute_capability : {80, 90, 120}) {
     if (compute_capability > nvrtc().archs.back()) continue;

@@ -1,6 +1,6 @@
-// NVRTC and nvJitLink of different versions, or one without the other: each mix
-// works or says what is missing. A process opens each library once, so each mix
-// is one of its own.
+// NVRTC and nvJitLink of different versions, or one without the other. Each mix
+// works or reports the missing library. A process opens each library once, so
+// each mix runs in a separate process.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -102,7 +102,7 @@ class ToolkitMix : public testing::Test {
   int number_ = 0;
 };
 
-// In a process of its own.
+// Runs in a separate process.
 TEST(ToolkitMixed, TriesToCompile) {
   if (std::getenv("GPUOS_TEST_MIX") == nullptr)
     GTEST_SKIP() << "it is for ToolkitMix, which starts it";

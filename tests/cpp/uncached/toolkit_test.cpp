@@ -1,6 +1,6 @@
-// Everything that gpuos has NVRTC compile, for each GPU that the NVRTC which is
-// found knows: what a machine without such a GPU can see. docs/toolkits.md says
-// what comes of it, and scripts/test runs this once for each toolkit.
+// Compiles all sources that gpuos gives to NVRTC, for each GPU that the found
+// NVRTC supports. No GPU is needed. docs/toolkits.md has the results, and
+// scripts/test runs this once for each toolkit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,8 +37,8 @@ namespace {
 constexpr jit::Budget kBudget{.registers = jit::kWorkerRegisters,
                               .stack_bytes = 768};
 
-/// All that gpuos is for, or one of each kind that device code tells from the
-/// others: each costs ten seconds of a processor.
+/// Returns all supported architectures, or one of each kind that device code
+/// distinguishes, because each takes ten seconds of CPU time.
 std::vector<int> archs() {
   std::vector<int> known;
   for (const int arch : jit::nvrtc().archs)
@@ -66,8 +66,8 @@ class Toolkit : public testing::Test {
     return request;
   }
 
-  /// Compiled and linked both ways, which are those of a GPU that NVRTC knows
-  /// and of a newer one.
+  /// Compiles and links in both ways: for a GPU that NVRTC knows, and for a
+  /// newer one.
   static void expect_compiles(const jit::CompileRequest& request, int arch) {
     ASSERT_NO_THROW(
         expect_operator(jit::compile_operators(request).binary, arch));
@@ -132,7 +132,7 @@ std::string embedded_for(int device) {
              : concat("PTX of ", oldest / 10, ".", oldest % 10);
 }
 
-// Reads each dtype and writes those that are short floats.
+// Returns a program that reads each dtype and writes the short floats.
 Program of_every_dtype() {
   ProgramBuilder builder;
   Value total = builder.literal(0.5);
@@ -184,7 +184,8 @@ std::map<std::string, std::string> whole_operators() {
                         "}\n"}};
 }
 
-// The first of the process: what this NVRTC refuses, it refuses to all at once.
+// These are the first compilations of the process. If this NVRTC refuses an
+// option, it does so for all threads at once.
 TEST_F(Toolkit, CompilesInManyThreadsFromTheFirstTextOn) {
   constexpr int kThreads = 64;
   const jit::Target target =
@@ -214,7 +215,7 @@ TEST_F(Toolkit, CompilesTheWorker) {
   }
 }
 
-// Not what gpuos has left out: what such a device has not.
+// The reason is a missing feature of the device, not an omission of gpuos.
 TEST_F(Toolkit, HasNothingForOlderDevices) {
   const int older = jit::nvrtc().archs.front();
   if (older >= jit::kOldestDevice)

@@ -99,12 +99,12 @@ TEST(Scalar, ShortFloatsAreThoseOfTheDeviceHeaders) {
 }
 
 TEST(Scalar, HalvesAreRoundedOnce) {
-  // Just above a tie by less than a float tells apart.
+  // The value is above a tie by less than a float can represent.
   EXPECT_EQ(Scalar(1 + 0x1p-11 + 0x1p-40).bits_as(DType::Float16), 0x3c01u);
   EXPECT_EQ(Scalar(1 + 0x1p-11).bits_as(DType::Float16), 0x3c00u);
   EXPECT_EQ(Scalar(1 + 0x1p-8 + 0x1p-40).bits_as(DType::BFloat16), 0x3f81u);
   EXPECT_EQ(Scalar(1 + 0x1p-8).bits_as(DType::BFloat16), 0x3f80u);
-  // And an integer by less than a double tells apart.
+  // The integer is above a tie by less than a double can represent.
   constexpr std::int64_t kTie = (std::int64_t{1} << 62) + (1LL << 54);
   EXPECT_EQ(Scalar(kTie).bits_as(DType::BFloat16), 0x5e80u);
   EXPECT_EQ(Scalar(kTie + 1).bits_as(DType::BFloat16), 0x5e81u);

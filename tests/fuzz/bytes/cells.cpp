@@ -1,4 +1,4 @@
-// Cells of a session, up to what its compiler is given. A zero byte ends a
+// Cells of a session, up to the texts for its compiler. A zero byte ends a
 // cell.
 #include "gpuos/error.h"
 #include "session/builder.h"

@@ -53,7 +53,7 @@ void check(std::string_view bytes) {
   const Cubin image(bytes);
   image.architecture();
   check_sections(image, bytes);
-  // Each looks at all of the file.
+  // Each name needs a search of the whole file.
   constexpr std::size_t kMost = 32;
   std::size_t count = 0;
   for (const Symbol& symbol : image.symbols()) {

@@ -19,7 +19,7 @@ using Memory = std::vector<std::int64_t>;
 constexpr int kMostAxes = 4;
 constexpr std::int64_t kElements = 512;  // of the memory that is walked through
 
-/// Where elements lie: places in the memory, in C order of their indices.
+/// The places of elements in memory, in C order of their indices.
 using Places = std::vector<std::int64_t>;
 
 std::int64_t draw_number(Bytes& bytes, int low, int high) {
@@ -76,7 +76,7 @@ void check_told(const TensorView& view, const Reach& reach) {
     expect(range.low == range.high, "what is empty covers nothing");
     return;
   }
-  // Modulo 2^64: what begins before all memory is no view to be walked through.
+  // Addresses are modulo 2^64; a view that begins below address 0 is invalid.
   const auto at = [&](Wide elements) {
     return reinterpret_cast<std::uint64_t>(view.data) +
            static_cast<std::uint64_t>(elements * 8);
@@ -118,7 +118,7 @@ bool broadcast(TensorView& view, const TensorView& to) {
   return true;
 }
 
-/// Returns whether the common shape of both is that of `out`.
+/// Returns whether the common shape of both equals the shape of `out`.
 bool is_common(const TensorView& x, const TensorView& y,
                const TensorView& out) {
   if (out.dims != std::max(x.dims, y.dims)) return false;

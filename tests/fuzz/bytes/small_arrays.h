@@ -31,7 +31,7 @@ struct SmallArray {
 
   TensorView view() const {
     TensorView view;
-    // Something that is no address is refused even if nothing is there.
+    // An invalid address is refused even for an array without elements.
     view.data = const_cast<std::uint8_t*>(memory.data());
     view.dtype = dtype;
     view.dims = static_cast<std::uint8_t>(shape.size());
