@@ -28,6 +28,31 @@ std::uint32_t block_places(std::uint64_t args) {
 
 }  // namespace
 
+void FlushFailures::add(std::uint64_t begin, std::exception_ptr why) {
+  const std::lock_guard lock(mutex_);
+  if (failures_.size() == kRemembered) failures_.pop_front();
+  failures_.push_back({begin, std::move(why), false});
+  has_any_.store(true, std::memory_order_release);
+}
+
+void FlushFailures::find(std::uint64_t begin) {
+  const std::lock_guard lock(mutex_);
+  for (Failure& failure : failures_) {
+    if (failure.begin != begin) continue;
+    failure.is_told = true;
+    std::rethrow_exception(failure.why);
+  }
+}
+
+void FlushFailures::find_untold() {
+  const std::lock_guard lock(mutex_);
+  for (Failure& failure : failures_) {
+    if (failure.is_told) continue;
+    failure.is_told = true;
+    std::rethrow_exception(failure.why);
+  }
+}
+
 Bursts::Bursts(const Context& context, DriverGate& gate,
                const WorkerKernel& kernel, const abi::Queue& queue, Ring& ring,
                const RuntimeOptions& options, std::uint32_t workers)

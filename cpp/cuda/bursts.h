@@ -4,10 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
 #include <optional>
 
 #include "cuda/driver_gate.h"
-#include "cuda/flush_failures.h"
 #include "cuda/worker_kernel.h"
 #include "driver/owned.h"
 #include "queue/backend.h"
@@ -15,6 +17,40 @@
 #include "queue/ring.h"
 
 namespace gpuos::cu {
+
+/// Flushes that could not be launched. Their tasks count as done, so that
+/// nobody waits for ever; who asks for them is told why they did not run.
+///
+/// Threads: any.
+class FlushFailures {
+ public:
+  /// Before the flush is marked done.
+  void add(std::uint64_t begin, std::exception_ptr why);
+  /// Throws why the flush that began at `begin` was not launched, each time.
+  void check(std::uint64_t begin) {
+    if (has_any_.load(std::memory_order_acquire)) find(begin);
+  }
+  /// Throws the oldest failure that nobody was told of.
+  void check_all() {
+    if (has_any_.load(std::memory_order_acquire)) find_untold();
+  }
+
+ private:
+  struct Failure {
+    std::uint64_t begin;
+    std::exception_ptr why;
+    bool is_told;
+  };
+  /// Older failures are forgotten.
+  static constexpr std::size_t kRemembered = 4096;
+
+  void find(std::uint64_t begin);
+  void find_untold();
+
+  std::atomic<bool> has_any_{false};
+  std::mutex mutex_;
+  std::deque<Failure> failures_;
+};
 
 /// Collects tasks of one stream and launches them together.
 ///

@@ -23,23 +23,15 @@ Finding find_builtins(const Nvrtc& api) {
                    concat(file, " belongs beside ", api.path, "; ",
                           reinstall_nvrtc(api.major, api.minor)),
                    std::move(searched));
-  return {.what = "nvrtc builtins",
-          .found = true,
-          .version = concat(api.major, ".", api.minor),
-          .where = api.builtins,
-          .hint = {},
-          .searched = std::move(searched)};
+  return found("nvrtc builtins", concat(api.major, ".", api.minor),
+               api.builtins, std::move(searched));
 }
 
 Finding find_nvjitlink(int major, int minor) {
   std::vector<std::string> searched = search_library("nvJitLink").places;
   if (const NvJitLink* api = try_nvjitlink(major, minor))
-    return {.what = "nvjitlink",
-            .found = true,
-            .version = concat(api->major, ".", api->minor),
-            .where = api->path,
-            .hint = {},
-            .searched = std::move(searched)};
+    return found("nvjitlink", concat(api->major, ".", api->minor), api->path,
+                 std::move(searched));
   return missing(
       "nvjitlink",
       concat("the driver links instead, if there is one; install "
@@ -55,23 +47,19 @@ std::string place_of(const BundledHeaders& bundled) {
                       bundled.folder);
 }
 
-Finding find_headers(std::string what, FoundHeader found,
+Finding find_headers(std::string what, FoundHeader header,
                      const BundledHeaders& bundled, const std::string& install,
                      const std::vector<std::string>& searched) {
-  if (found.folder.empty() && bundled.is_available && bundled.problem.empty())
-    found = {place_of(bundled), bundled.version};
-  if (found.folder.empty())
+  if (header.folder.empty() && bundled.is_available && bundled.problem.empty())
+    header = {place_of(bundled), bundled.version};
+  if (header.folder.empty())
     return missing(std::move(what),
                    concat("only for operators that include them; install them "
                           "with: ",
                           install),
                    searched);
-  return {.what = std::move(what),
-          .found = true,
-          .version = std::move(found.version),
-          .where = std::move(found.folder),
-          .hint = {},
-          .searched = searched};
+  return found(std::move(what), std::move(header.version),
+               std::move(header.folder), searched);
 }
 
 Finding find_bundled(const BundledHeaders& bundled) {
@@ -83,11 +71,7 @@ Finding find_bundled(const BundledHeaders& bundled) {
   if (!bundled.problem.empty())
     return missing("bundled headers",
                    concat("cannot be unpacked: ", bundled.problem));
-  return {.what = "bundled headers",
-          .found = true,
-          .version = bundled.version,
-          .where = place_of(bundled),
-          .hint = {}};
+  return found("bundled headers", bundled.version, place_of(bundled));
 }
 
 void add_headers(std::vector<Finding>& findings, const Nvrtc& api) {
@@ -121,6 +105,16 @@ Finding missing(std::string what, std::string hint,
           .searched = std::move(searched)};
 }
 
+Finding found(std::string what, std::string version, std::string where,
+              std::vector<std::string> searched) {
+  return {.what = std::move(what),
+          .found = true,
+          .version = std::move(version),
+          .where = std::move(where),
+          .hint = {},
+          .searched = std::move(searched)};
+}
+
 void add_findings(std::vector<Finding>& findings) {
   const std::vector<std::string> places = search_library("nvrtc").places;
   Nvrtc none;
@@ -133,12 +127,8 @@ void add_findings(std::vector<Finding>& findings) {
     api = &none;
   }
   if (api != &none) {
-    findings.push_back({.what = "nvrtc",
-                        .found = true,
-                        .version = concat(api->major, ".", api->minor),
-                        .where = api->path,
-                        .hint = {},
-                        .searched = places});
+    findings.push_back(
+        found("nvrtc", concat(api->major, ".", api->minor), api->path, places));
     findings.push_back(find_builtins(*api));
   }
   findings.push_back(find_nvjitlink(api->major, api->minor));

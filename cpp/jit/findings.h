@@ -9,6 +9,8 @@ namespace gpuos::jit {
 
 Finding missing(std::string what, std::string hint,
                 std::vector<std::string> searched = {});
+Finding found(std::string what, std::string version, std::string where,
+              std::vector<std::string> searched = {});
 
 /// NVRTC, nvJitLink and the headers that operators may include.
 void add_findings(std::vector<Finding>& findings);

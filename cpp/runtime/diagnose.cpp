@@ -17,6 +17,7 @@
 namespace gpuos {
 namespace {
 
+using jit::found;
 using jit::missing;
 
 // CUDA's own way: 13020 is 13.2.
@@ -39,11 +40,8 @@ Finding find_device(const cu::DriverApi& api, int ordinal) {
         &minor, cu::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
     std::size_t bytes = 0;
     GPUOS_CUDA_CHECK(api.cuDeviceTotalMem(&bytes, device));
-    return {.what = what,
-            .found = true,
-            .version = concat("sm_", major, minor),
-            .where = concat(name, ", ", bytes >> 20, " MiB"),
-            .hint = {}};
+    return found(what, concat("sm_", major, minor),
+                 concat(name, ", ", bytes >> 20, " MiB"));
   } catch (const Error& error) {
     return missing(what, error.what());
   }
@@ -55,11 +53,8 @@ void add_driver(std::vector<Finding>& findings) {
     GPUOS_CUDA_CHECK(api.cuInit(0));
     int version = 0;
     GPUOS_CUDA_CHECK(api.cuDriverGetVersion(&version));
-    findings.push_back({.what = "driver",
-                        .found = true,
-                        .version = version_text(version),
-                        .where = cu::driver_path(),
-                        .hint = {}});
+    findings.push_back(
+        found("driver", version_text(version), cu::driver_path()));
     int count = 0;
     GPUOS_CUDA_CHECK(api.cuDeviceGetCount(&count));
     for (int ordinal = 0; ordinal < count; ++ordinal)
@@ -73,12 +68,8 @@ Finding find_compiler() {
   try {
     note_environment();
     const host::HostCompiler compiler = host::find_host_compiler();
-    return {.what = "compiler",
-            .found = true,
-            .version = host::version_of(compiler),
-            .where = compiler.path,
-            .hint = {},
-            .searched = host::compiler_places()};
+    return found("compiler", host::version_of(compiler), compiler.path,
+                 host::compiler_places());
   } catch (const Error& error) {
     return missing("compiler", error.what(), host::compiler_places());
   }
@@ -94,23 +85,16 @@ Finding find_worker_image() {
   std::string architectures;
   for (const std::string& name : cu::architectures_of(image))
     architectures += concat(architectures.empty() ? "" : ", ", name);
-  return {.what = "worker image",
-          .found = true,
-          .version = architectures,
-          .where = "embedded",
-          .hint = {}};
+  return found("worker image", architectures, "embedded");
 }
 
 Finding find_level(std::string what, const CacheLevel& level) {
   if (!level.why_off.empty()) return missing(std::move(what), level.why_off);
-  return {.what = std::move(what),
-          .found = true,
-          .version = concat(level.entries,
-                            level.entries == 1 ? " entry, " : " entries, ",
-                            level.bytes >> 10, " KiB",
-                            level.is_writable ? "" : ", read only"),
-          .where = level.folder,
-          .hint = {}};
+  return found(
+      std::move(what),
+      concat(level.entries, level.entries == 1 ? " entry, " : " entries, ",
+             level.bytes >> 10, " KiB", level.is_writable ? "" : ", read only"),
+      level.folder);
 }
 
 void add_cache(std::vector<Finding>& findings) {

@@ -22,6 +22,9 @@ bool becomes_true(Condition condition) {
   return true;
 }
 
+inline constexpr const char* kNoSimulator =
+    "libcuda.so.1 is not the simulator: run this test by ctest";
+
 /// Null where libcuda.so.1 is another one.
 inline sim::Simulator* find_simulator() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -29,6 +32,11 @@ inline sim::Simulator* find_simulator() {
   const auto get =
       reinterpret_cast<sim::GetSimulator*>(dlsym(library, sim::kGetSimulator));
   return get != nullptr ? get() : nullptr;
+}
+
+inline std::string mode_name(const testing::TestParamInfo<Residency>& info) {
+  static const char* const kNames[] = {"auto", "resident", "burst"};
+  return kNames[static_cast<int>(info.param)];
 }
 
 /// Keeps tasks of whole operators from ending as long as it lives.

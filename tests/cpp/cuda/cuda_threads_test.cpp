@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/control_thread.h"
-#include "cuda/flush_failures.h"
+#include "cuda/bursts.h"
 #include "cuda/watchdog.h"
 #include "deadlines.h"
 #include "gpuos/error.h"

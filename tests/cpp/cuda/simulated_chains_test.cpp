@@ -16,9 +16,7 @@ using namespace std::chrono_literals;
 class SimulatedChains : public testing::TestWithParam<Residency> {
  protected:
   void SetUp() override {
-    simulator_ = find_simulator();
-    ASSERT_NE(simulator_, nullptr)
-        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
     simulator_->reset_counts();
     simulator_->mix(true);
   }
@@ -492,11 +490,6 @@ TEST_P(SimulatedChains, NorAreThoseOfSeveralParts) {
     }
   }
   EXPECT_EQ(words.read(), model);
-}
-
-std::string mode_name(const testing::TestParamInfo<Residency>& info) {
-  static const char* const kNames[] = {"auto", "resident", "burst"};
-  return kNames[static_cast<int>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, SimulatedChains,

@@ -20,9 +20,7 @@ using namespace std::chrono_literals;
 class SimulatedDevice : public testing::Test {
  protected:
   void SetUp() override {
-    simulator_ = find_simulator();
-    ASSERT_NE(simulator_, nullptr)
-        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
     GPUOS_SKIP_WITHOUT_NVRTC();
     simulator_->set_launch_time(0us);
     simulator_->set_load_time(0us);

@@ -15,9 +15,7 @@ namespace {
 class SimulatedApart : public testing::TestWithParam<Residency> {
  protected:
   void SetUp() override {
-    simulator_ = find_simulator();
-    ASSERT_NE(simulator_, nullptr)
-        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
     simulator_->reset_counts();
     simulator_->mix(true);
   }
@@ -188,11 +186,6 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   EXPECT_NE(core_->submitter.load(), program::Load::Backlog);
   EXPECT_EQ(simulator_->counts().bursts, 4u);
   EXPECT_EQ(simulator_->counts().bursts_independent, 3u);
-}
-
-std::string mode_name(const testing::TestParamInfo<Residency>& info) {
-  static const char* const kNames[] = {"auto", "resident", "burst"};
-  return kNames[static_cast<int>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, SimulatedApart,

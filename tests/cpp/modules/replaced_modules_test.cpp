@@ -370,9 +370,7 @@ class World {
 class ReplacedModules : public testing::Test {
  protected:
   void SetUp() override {
-    simulator_ = find_simulator();
-    ASSERT_NE(simulator_, nullptr)
-        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
     GPUOS_SKIP_WITHOUT_NVRTC();
   }
   void TearDown() override {

@@ -35,9 +35,7 @@ constexpr const char* kHost =
 class SimulatedSession : public testing::Test {
  protected:
   void SetUp() override {
-    simulator_ = find_simulator();
-    ASSERT_NE(simulator_, nullptr)
-        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
     GPUOS_SKIP_WITHOUT_NVRTC();
     RuntimeOptions options;
     options.backend = "cuda";
