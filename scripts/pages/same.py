@@ -4,8 +4,8 @@
                          [--jobs 1] [--default] [--only NAME...]
 
 Each run is a process of its own under `scheduler(deterministic=True)`. Runs
-differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread beside, when
-programs are compiled and how long the compiler takes. The first result that
+differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread, the moment of
+compilation and the compiler's time. The first result that
 differs from the first run's is printed with its operator. `--jobs`: how many
 runs at a time. `--default`: without `deterministic=True`, which may differ.
 """
