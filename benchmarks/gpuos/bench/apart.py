@@ -6,6 +6,7 @@ next measurement then begins in another process.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 from collections.abc import Callable
@@ -31,7 +32,11 @@ def serve(pipe: Any, make: Callable[..., Any], arguments: list[str]) -> None:
     pipe.send(bench.environment)
     try:
         while True:
-            pipe.send(bench.measure(bench.measures[pipe.recv()]))
+            measure = bench.measures[pipe.recv()]
+            # The parent kills what hangs, but the parent may be gone by then.
+            signal.alarm(math.ceil(measure.limit_s + KILLED_S))
+            pipe.send(bench.measure(measure))
+            signal.alarm(0)
     except (EOFError, OSError):
         return  # nobody is there any more
 
