@@ -11,11 +11,12 @@ namespace gpuos::bench {
 /// a pause, at least `min_tasks` times. Every body adds 1 to each element of
 /// the task's own buffer, so a buffer counts its tasks.
 ///
-/// Gives "pause_us", how long the queue stood still, of which "load_us" in the
-/// driver to load the module; "swap_ms" of replace(), compiling included;
-/// "rollback_us" and "switch_us", and their "loads", each of which would be a
-/// pause. One number have "tasks", "lost" (tasks whose work is missing),
-/// "wrong" (elements with another count than expected) and "seconds".
+/// Gives for each swap "pause_us" (the queue stood still), "load_us" (the part
+/// of it in which the driver loads the module), "swap_ms" (replace(), compiling
+/// included), "rollback_us", "switch_us", and the "loads" of the last two, each
+/// of which would be a pause. Gives one number for all as "tasks", "lost"
+/// (tasks whose work is missing), "wrong" (elements with an unexpected count)
+/// and "seconds".
 Times swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks);
 
 /// cuCtxSynchronize(), which is cudaDeviceSynchronize(): "idle_us" right after

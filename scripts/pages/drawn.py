@@ -4,10 +4,9 @@
     python -m gpuos bench torch --json torch.json
     scripts/figures readme torch.json [--commit HASH]
 
-The queue's table has rows of docs/measurements.md, as they are there. What is
-drawn is in docs/pictures/gains.json: for each program eager's time over ours,
-our time, and the peers' times, or eager's time over theirs. With the file of a
-run that is written anew first.
+The queue's table has rows of docs/measurements.md, as they are there. The chart
+shows docs/pictures/gains.json: for each program eager's time over ours, our
+time, and the peers' times. The file of a run replaces that one first.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     scripts/figures measurements [--commit HASH] queue=queue.json ...
 
 A table stands between `<!-- bench NAME -->` and `<!-- end -->`. NAME is queue,
-programs, torch, torch-cpu, jit, session or host; a name that comes twice gets a
+programs, torch, torch-cpu, jit, session or host. A name that comes twice gets a
 table of each file. `torch-cpu` takes the rows of CPU tensors, `torch` the
 others, both from a file of `bench torch`. Rows without a value, or without a
 limit and a peer, are sentences below their table. `--commit`: what was measured,
@@ -77,7 +77,7 @@ def joined(texts: tuple[str, ...]) -> str:
 
 
 def lines_of(rows: list[Row]) -> list[str]:
-    """Return a line for rows whose names differ behind the last comma only."""
+    """Return a line for rows whose names differ after the last comma only."""
     groups: dict[str, list[list[str]]] = {}
     for row in rows:
         stem, comma, _ = row["name"].rpartition(", ")

@@ -33,7 +33,7 @@ MODULES = (
     *("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.ray", "gpuos.torch"),
 )
 SPECIAL = ("__len__",)
-# How a call gives an argument that has a place but no name.
+# Stands for an argument that has a place but no name.
 NAMELESS = "/"
 
 

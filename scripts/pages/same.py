@@ -4,8 +4,8 @@
                          [--jobs 1] [--default] [--only NAME...]
 
 Each run is a process of its own under `scheduler(deterministic=True)`. Runs
-differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread beside, when
-programs are compiled and how long the compiler takes. The first result that
+differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread, the moment of
+compilation and the compiler's time. The first result that
 differs from the first run's is printed with its operator. `--jobs`: how many
 runs at a time. `--default`: without `deterministic=True`, which may differ.
 """
@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
+import multiprocessing
 import os
 import random
-import subprocess
+import signal
 import sys
 import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,7 @@ from typing import Any
 WORKERS = (1, 2, 4)
 FLUSH_MS = (0.2, 2.0, 50.0)
 COMPILE_AFTER = (2, 5, 20, 0)  # calls of a program; 0: never
-LIMIT_S = 600.0
-SCRIPT = Path(__file__).parents[1] / "figures"
+LIMIT_S = 600
 PROGRAMS: dict[str, Any] = {}
 
 
@@ -171,15 +170,30 @@ def policy_gradient(torch: Any, note: Any, device: str, steps: int) -> None:
 # ---- one run, in a process of its own
 
 
-def run_once(options: argparse.Namespace) -> None:
-    """Print what every program noted, as digests."""
+def run_once(
+    options: argparse.Namespace, choice: dict[str, Any], folder: str, site: str
+) -> dict[str, list[tuple[str, str]]]:
+    """Return what every program noted, as digests."""
+    cache = Path(tempfile.mkdtemp(prefix="cache-", dir=folder))
+    compiler = cache / "c++"
+    compiler.write_text(
+        f'#!/bin/sh\nsleep {choice["compiler_s"]}\nexec {options.cxx} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    os.environ |= {
+        "GPUOS_WORKERS": str(choice["workers"]),
+        # Nothing that an earlier run compiled.
+        "GPUOS_CACHE_DIR": str(cache),
+        "CXX": str(compiler),
+    }
+    sys.path.insert(0, site)
+
     import torch  # noqa: PLC0415 (the parent needs none)
 
     import gpuos  # noqa: PLC0415
     import gpuos.torch  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    choice = json.loads(options.once)
     original = gpuos.Runtime
 
     def runtime(*arguments: Any, **named: Any) -> gpuos.Runtime:
@@ -192,11 +206,10 @@ def run_once(options: argparse.Namespace) -> None:
         # a step of training asks for it a hundred times.
         sys.setswitchinterval(1e-4)
         threading.Thread(target=_spin, daemon=True).start()
-    found = {
+    return {
         name: _digests(torch, gpuos.torch, PROGRAMS[name], options, choice)
         for name in options.only
     }
-    sys.stdout.write(json.dumps(found) + "\n")
 
 
 def _spin() -> None:
@@ -242,46 +255,17 @@ def choose(index: int) -> dict[str, Any]:
 
 
 def run_child(
-    options: argparse.Namespace,
-    choice: dict[str, Any],
-    folder: Path,
-    site: Path,
-) -> dict[str, list[list[str]]]:
-    """Return what the programs of one run noted."""
-    cache = Path(tempfile.mkdtemp(prefix="cache-", dir=folder))
-    compiler = cache / "c++"
-    compiler.write_text(
-        f'#!/bin/sh\nsleep {choice["compiler_s"]}\nexec {options.cxx} "$@"\n'
-    )
-    compiler.chmod(0o755)
-    paths = [str(site), os.environ.get("PYTHONPATH", "")]
-    environment = {
-        **os.environ,
-        "GPUOS_WORKERS": str(choice["workers"]),
-        # Nothing that an earlier run compiled.
-        "GPUOS_CACHE_DIR": str(cache),
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "CXX": str(compiler),
-    }
-    command = [sys.executable, SCRIPT, "same", "--once", json.dumps(choice)]
-    command += ["--device", options.device, "--steps", str(options.steps)]
-    command += ["--default"] if options.default else []
-    result = subprocess.run(
-        [*command, "--only", *options.only],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    if result.returncode != 0:
-        text = f"run {choice} ended with {result.returncode}:\n{result.stderr}"
-        raise SystemExit(text)
-    noted: dict[str, list[list[str]]] = json.loads(result.stdout)
-    return noted
+    options: argparse.Namespace, folder: str, site: str, choice: dict[str, Any]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return what the programs of one run noted, in a process of its own."""
+    spawn = multiprocessing.get_context("spawn")
+    # The alarm ends a process that hangs, or that nobody waits for any more.
+    alarm = {"initializer": signal.alarm, "initargs": (LIMIT_S,)}
+    with ProcessPoolExecutor(1, spawn, **alarm) as pool:
+        return pool.submit(run_once, options, choice, folder, site).result()
 
 
-def make_site(folder: Path) -> Path:
+def make_site(folder: Path) -> str:
     """Return a folder with a bridge, for runs that have caches of their own.
 
     Their compilers are not those of the bridge, which is no matter here.
@@ -301,11 +285,12 @@ def make_site(folder: Path) -> Path:
         f"Requires-Dist: gpuos-runtime=={gpuos.__version__}\n"
     )
     (info / "RECORD").write_text(f"{package.name}/{choosing.name()}.so,,\n")
-    return package.parent
+    return str(package.parent)
 
 
 def first_difference(
-    expected: dict[str, list[list[str]]], came: dict[str, list[list[str]]]
+    expected: dict[str, list[tuple[str, str]]],
+    came: dict[str, list[tuple[str, str]]],
 ) -> str | None:
     """Return where two runs differ first, or None."""
     for name, notes in expected.items():
@@ -332,22 +317,17 @@ def parser_of() -> argparse.ArgumentParser:
     add("--only", nargs="+", default=names, choices=names, metavar="NAME")
     cxx = os.environ.get("CXX", "c++")
     add("--cxx", default=cxx, help=argparse.SUPPRESS)
-    add("--once", help=argparse.SUPPRESS)
     return parser
 
 
 def main(arguments: list[str]) -> int:
     """Run everything; return the number of runs that differ, 1 at most."""
     options = parser_of().parse_args(arguments)
-    if options.once:
-        run_once(options)
-        return 0
     differ = 0
     expected = None
     choices = [choose(index) for index in range(options.runs)]
     with tempfile.TemporaryDirectory(prefix="gpuos-same-") as name:
-        site = make_site(Path(name))
-        run = partial(run_child, options, folder=Path(name), site=site)
+        run = partial(run_child, options, name, make_site(Path(name)))
         pool = ThreadPoolExecutor(options.jobs)
         try:
             for index, came in enumerate(pool.map(run, choices)):

@@ -3,9 +3,8 @@
     scripts/fuzz corpus unpack cells [FOLDER]   build/corpora/cells by default
     scripts/fuzz corpus pack cells [FOLDER]
 
-`unpack` writes the files of a target's archive, `pack` makes the archive of all
-files of a folder. The same files give the same archive. An unpacked one is not
-kept in git.
+`unpack` writes the files of a target's archive. `pack` makes the archive of all
+files of a folder. Equal files give equal archives. Git keeps the archives alone.
 """
 
 from __future__ import annotations

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 from bench_support import check_rows, tiny_run
+from deadlines import WAIT_S
 
 import gpuos
 from gpuos.bench import context, jit, jit_child, main
@@ -82,6 +85,12 @@ def test_a_child_has_its_own_environment(monkeypatch, before):
     with pytest.raises(ZeroDivisionError):
         jit_child.run_child(divmod, 1, 0, GPUOS_LOG="off")
     assert os.environ.get(name) == before
+
+
+def test_a_child_that_hangs_ends(monkeypatch):
+    monkeypatch.setattr(jit_child, "LIMIT_S", 1)
+    with pytest.raises(BrokenProcessPool):
+        jit_child.run_child(time.sleep, WAIT_S)
 
 
 def test_peer_that_is_not_installed_says_so(monkeypatch):

@@ -1,11 +1,12 @@
-"""Measurements in a process of their own: a row that kills it takes no other.
+"""Runs measurements in a process of their own.
 
-Where that process dies, or a measurement hangs and it is killed, the next
-measurement begins in another one.
+A measurement may kill that process, or hang until the process is killed. The
+next measurement then begins in another process.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 import gpuos
 from gpuos.bench.row import Measure, Row, Series, fail_rows
 
-# What one measurement leaves: its rows, and lines of plots.
+# The rows of one measurement, and lines of plots.
 Result = tuple[list[Row], dict[str, Series]]
 START_S = 3600.0  # a bridge to PyTorch may be compiled, once
 KILLED_S = 30.0
@@ -31,7 +32,11 @@ def serve(pipe: Any, make: Callable[..., Any], arguments: list[str]) -> None:
     pipe.send(bench.environment)
     try:
         while True:
-            pipe.send(bench.measure(bench.measures[pipe.recv()]))
+            measure = bench.measures[pipe.recv()]
+            # The parent kills what hangs, but the parent may be gone by then.
+            signal.alarm(math.ceil(measure.limit_s + KILLED_S))
+            pipe.send(bench.measure(measure))
+            signal.alarm(0)
     except (EOFError, OSError):
         return  # nobody is there any more
 
@@ -44,7 +49,7 @@ def reason_of_end(code: int | None) -> str:
 
 
 class Apart:
-    """What `make(arguments)` returns, in a process that begins anew if it died.
+    """Uses `make(arguments)` in a process, and in a new one if that died.
 
     Raises
     ------

@@ -23,7 +23,7 @@ import gpuos
 T = TypeVar("T")
 Run = TypeVar("Run", bound=Callable[..., None])
 LIMIT_S = 90.0
-# What says that something is not on this machine.
+# Errors for something that is not on this machine.
 ABSENT = (gpuos.BackendUnavailable, ModuleNotFoundError)
 
 
@@ -91,12 +91,12 @@ class Row:
         self.value = self.also[mode] = value
 
     def put_median(self, times: Sequence[float]) -> None:
-        """Set the figure to the median, beside which the worst is shown."""
+        """Set the figure to the median, and show the worst with it."""
         self.value = median(times)
         self.also["worst"] = max(times)
 
     def put_worst(self, times: Sequence[float]) -> None:
-        """Set the figure to the worst, beside which the median is shown."""
+        """Set the figure to the worst, and show the median with it."""
         self.value = max(times)
         self.also["median"] = median(times)
 

@@ -21,7 +21,7 @@ def say(text: str) -> None:
 
 
 class Bench(Protocol):
-    """What measures, here or in another process."""
+    """Measures, here or in another process."""
 
     environment: dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""How rows are shown: tables of a terminal and of Markdown, and JSON.
+"""Shows rows as tables of a terminal and of Markdown, and as JSON.
 
 There are two tables of the same rows. `SCREEN` compares with peers. `ASKED`
 shows rows without a figure too, and compares with what is asked.
@@ -52,7 +52,7 @@ def is_shown(row: Row) -> bool:
 def measured_peers(row: Row) -> list[tuple[str, float, str]]:
     """Return name, value and unit of each peer that was there.
 
-    One that took no time at all has nothing to do on this machine.
+    A peer that took no time at all has nothing to do on this machine.
     """
     found = []
     for name, value in row.peers.items():
@@ -66,8 +66,8 @@ def measured_peers(row: Row) -> list[tuple[str, float, str]]:
 def factor(row: Row) -> float | None:
     """Return how much better the row is than its best peer.
 
-    Of a row that is a ratio of times already, that. None if nothing can be
-    compared.
+    A row that is a ratio of times already is its own factor. The result is None
+    if nothing can be compared.
     """
     if not row.value:
         return None
@@ -115,7 +115,7 @@ def asked_cells(row: Row) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class View:
-    """One table: its columns, the last of which a terminal has below a row."""
+    """Declares a table. A terminal has the last column below a row."""
 
     heads: tuple[str, ...]
     widths: tuple[int, ...]
