@@ -80,7 +80,9 @@ class HostUnitWriter {
   std::vector<std::string> scopes_of_definition(
       const Item& forward, const std::string& definition) const;
   Item in_own_namespace(Item item) const;
+  Item as_declared(const Item& given) const;
   Item befriended(Item item, const std::vector<Item>& cell) const;
+  EntryPtr fellow_of(const Item& type) const;
   void place(const std::string& text, Item item, const std::string& cell,
              std::uint64_t written = 0);
 

@@ -69,6 +69,10 @@ class Splitter {
           namespaces_.insert(std::move(each));
         split(open + 1, tokens_.behind(open) - 1, inner);
         i = tokens_.behind(open);
+      } else if (const std::size_t wrapped =
+                     find_wrapped_name(tokens_, i, kind_of_);
+                 wrapped != 0) {
+        i = split_unwrapped(i, wrapped, end, scopes);
       } else if (scopes.empty() && is_statement(tokens_, i, kind_of_)) {
         i = take_statement(i, end);
       } else {
@@ -123,7 +127,7 @@ class Splitter {
   }
 
   std::size_t take_statement(std::size_t i, std::size_t end) {
-    const std::size_t behind = behind_statement(tokens_, i, end);
+    const std::size_t behind = behind_jumps(i, end);
     Item item;
     item.kind = ItemKind::HostStatement;
     item.text = tokens_.text(i, behind);
@@ -131,6 +135,28 @@ class Splitter {
     item.column = tokens_[i].column;
     item.is_expression = is_expression(tokens_, i);
     items_.push_back(std::move(item));
+    return behind;
+  }
+
+  // Returns the index behind a statement, and behind the last one after it that
+  // has a label or a goto too: these are one, as in a function.
+  std::size_t behind_jumps(std::size_t i, std::size_t end) {
+    std::size_t behind = behind_statement(tokens_, i, end);
+    if (!jumps(tokens_, i, behind)) return behind;
+    const auto goes_on = [&](std::size_t at) {
+      if (at >= end || tokens_[at].kind == TokenKind::Directive) return false;
+      if (tokens_.is(at, ";") || is_statement(tokens_, at, kind_of_))
+        return true;
+      return tokens_.is_identifier(at) &&  // "f();" and "k<<<1, 1>>>();"
+             !begins_declaration(tokens_[at].text) && find_scope(at) == 0 &&
+             (tokens_.is(at + 1, "(") ||
+              find_shape(tokens_, at, end).launch != 0);
+    };
+    for (std::size_t at = behind; goes_on(at);) {
+      const std::size_t next = behind_statement(tokens_, at, end);
+      if (jumps(tokens_, at, next)) behind = next;
+      at = next;
+    }
     return behind;
   }
 
@@ -203,7 +229,10 @@ class Splitter {
       while (!tokens_.is_identifier(name) && name + 1 < shape.end) ++name;
       const bool is_one_name = is_typedef && name == behind;
       type = concat(is_one_name ? "" : "gpuos_type_of_", tokens_[name].text);
-      cell.text.insert(begin + word.text.size(), " " + type);
+      std::size_t head = key + 1;  // "struct __align__(8) {"
+      while (!tokens_.is(head, "{") && !tokens_.is(head, ":")) ++head;
+      const std::size_t before = tokens_[head].offset - word.offset;
+      cell.text.insert(begin + before, type + " ");
     }
     cell.text += ';';
     // "typedef struct P { int x; } P, *Q;": P is there.
@@ -216,16 +245,37 @@ class Splitter {
     split_other(cell, scopes);
   }
 
+  // "T (x);" as "T  x ;"; returns the index behind it.
+  std::size_t split_unwrapped(std::size_t i, std::size_t open, std::size_t end,
+                              const std::vector<std::string>& scopes) {
+    const Shape shape = find_shape(tokens_, i, end, open);
+    const std::size_t close = tokens_.behind(open) - 1;
+    CellText cell = without(shape, {open, open + 1});
+    cell.text[place_of(shape, close)] = ' ';
+    split_other(cell, scopes);
+    return shape.end;
+  }
+
+  // Where a token of a declaration is in the text of without().
+  std::size_t place_of(const Shape& shape, std::size_t i) const {
+    const Token& first = tokens_[shape.begin];
+    return blank_before(first).text.size() + tokens_[i].offset - first.offset;
+  }
+
+  // The text of a declaration with blanks for some of its tokens.
+  CellText without(const Shape& shape, TokenRange range) const {
+    CellText cell = blank_before(tokens_[shape.begin]);
+    cell.text += tokens_.text(shape.begin, shape.end);
+    const std::size_t size =
+        tokens_[range.end].offset - tokens_[range.begin].offset;
+    cell.text.replace(place_of(shape, range.begin), size, size, ' ');
+    return cell;
+  }
+
   // "int n::f() { ... }" as "namespace n { int f() { ... } }".
   void split_within(const Shape& shape, TokenRange range,
                     std::vector<std::string> scopes) {
-    CellText cell = blank_before(tokens_[shape.begin]);
-    const std::size_t first = tokens_[range.begin].offset;
-    const std::size_t at =
-        cell.text.size() + first - tokens_[shape.begin].offset;
-    cell.text += tokens_.text(shape.begin, shape.end);
-    const std::size_t size = tokens_[range.end].offset - first;
-    cell.text.replace(at, size, size, ' ');
+    const CellText cell = without(shape, range);
     std::string name = tokens_.plain(range.begin, range.end - 1);
     std::erase(name, ' ');
     scopes.push_back("namespace " + name);
@@ -470,6 +520,15 @@ std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
       !known.ask(splitter.doubts(), items))
     return items;
   return Splitter(cell, choose_once, known).run();
+}
+
+std::string class_word_of(const Item& item) {
+  const std::string word = item.text.substr(0, item.text.find_first_of(" \n"));
+  const bool is_type =
+      item.key.starts_with("t:") || item.key.starts_with("forward:");
+  const bool is_class =
+      word == "struct" || word == "class" || word == "union" || word == "enum";
+  return is_type && is_class ? word : "";
 }
 
 bool is_function(const Item& item) {

@@ -113,6 +113,10 @@ struct Known {
       find_header = nullptr;
 };
 
+/// "struct", "class", "union" or "enum" of a type that a variable of its name
+/// hides; empty for another item.
+std::string class_word_of(const Item& item);
+
 /// A function that is declared or defined, or a template of one.
 bool is_function(const Item& item);
 

@@ -173,7 +173,7 @@ void Macros::take(std::string_view line, bool is_conditional) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     // Without comments and the ends of lines.
     if (tokens[i].offset < end) continue;
-    const std::size_t behind = tokens[i - 1].offset + tokens[i - 1].text.size();
+    const std::size_t behind = tokens[i - 1].end;
     if (!macro.body.empty() && behind < tokens[i].offset) macro.body += ' ';
     macro.body += tokens[i].text;
   }
@@ -295,7 +295,7 @@ std::optional<std::string> Macros::replacement(
     const std::string piece =
         value == values.end() ? std::string(tokens[i].text) : value->second;
     made += is_quoted ? as_string_literal(piece) : piece;
-    behind = tokens[i].offset + tokens[i].text.size();
+    behind = tokens[i].end;
   }
   return made;
 }
@@ -351,7 +351,7 @@ std::string Macros::expand(const CellText& cell, Active& active,
       depth.pass(i);
       continue;
     }
-    const std::size_t end = tokens[last].offset + tokens[last].text.size();
+    const std::size_t end = tokens[last].end;
     text += cell.text.substr(copied, token.offset - copied);
     active.emplace(token.text);
     text += expand(CellText{cell.name, *made}, active, nullptr);

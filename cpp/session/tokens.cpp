@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -22,6 +23,34 @@ bool is_digit(char c) {
 bool continues_name(char c) { return begins_name(c) || is_digit(c); }
 bool is_space(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+// Returns what another spelling of operators and brackets stands for; empty for
+// what is none.
+std::string_view primary_spelling(std::string_view text) {
+  using Pair = std::pair<std::string_view, std::string_view>;
+  constexpr std::array kSpellings = std::to_array<Pair>({{"and", "&&"},
+                                                         {"or", "||"},
+                                                         {"not", "!"},
+                                                         {"bitand", "&"},
+                                                         {"bitor", "|"},
+                                                         {"xor", "^"},
+                                                         {"compl", "~"},
+                                                         {"and_eq", "&="},
+                                                         {"or_eq", "|="},
+                                                         {"xor_eq", "^="},
+                                                         {"not_eq", "!="},
+                                                         {"<%", "{"},
+                                                         {"%>", "}"},
+                                                         {"<:", "["},
+                                                         {":>", "]"},
+                                                         {"%:", "#"}});
+  const bool may_be_one =
+      text.size() >= 2 && text.size() <= 6 &&
+      std::string_view("anobxc<%:").find(text[0]) != std::string_view::npos;
+  if (!may_be_one) return "";
+  const auto found = std::ranges::find(kSpellings, text, &Pair::first);
+  return found == kSpellings.end() ? "" : found->second;
 }
 
 class Scanner {
@@ -64,10 +93,17 @@ class Scanner {
                 .text = text_.substr(begin, at_ - begin),
                 .suffix = text_.substr(suffix_, at_ - suffix_),
                 .offset = begin,
+                .end = at_,
                 .line = 0,
                 .column = 0};
     place(begin, token.line, token.column);
-    tokens_.push_back(token);
+    const std::string_view spelling = primary_spelling(token.text);
+    if (spelling.empty()) return tokens_.push_back(token);
+    token.kind = TokenKind::Punctuator;
+    for (std::size_t i = 0; i < spelling.size(); ++i, ++token.offset) {
+      token.text = spelling.substr(i, 1);
+      tokens_.push_back(token);
+    }
   }
 
   [[noreturn]] void fail(std::size_t begin, const std::string& what) {
@@ -114,11 +150,16 @@ class Scanner {
 
   TokenKind read() {
     const char c = peek();
-    if (c == '#' && is_line_start_) return read_directive();
+    if ((c == '#' || starts_with("%:")) && is_line_start_)
+      return read_directive();
     if (begins_name(c)) return read_name();
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return read_number();
     if (c == '"' || c == '\'') return read_quoted(at_);
-    for (const std::string_view whole : {"<<<", ">>>", "::", "->*", "->"}) {
+    const bool is_angle =
+        starts_with("<::") && peek(3) != ':' && peek(3) != '>';
+    for (const std::string_view whole :
+         {"<<<", ">>>", "::", "->*", "->", "<%", "%>", "<:", ":>", "%:"}) {
+      if (is_angle) break;
       if (starts_with(whole)) {
         at_ += whole.size();
         return TokenKind::Punctuator;
@@ -129,7 +170,8 @@ class Scanner {
   }
 
   TokenKind read_directive() {
-    const std::size_t begin = at_++;
+    const std::size_t begin = at_;
+    at_ += peek() == '%' ? 2 : 1;
     while (peek() == ' ' || peek() == '\t') ++at_;
     const bool is_include = starts_with("include");
     if (starts_with("if")) ++conditionals_;

@@ -13,7 +13,8 @@ enum class TokenKind : std::uint8_t {
   Identifier,
   Number,
   Text,        // a string or a character, with its prefix and its suffix
-  Punctuator,  // one character, but "::", "->", "<<<" and ">>>" whole
+  Punctuator,  // one character, but "::", "->", "<<<" and ">>>" whole;
+               // "{" for "<%", and "&" twice for "and"
   Directive    // a preprocessor line with its continuations
 };
 
@@ -22,6 +23,7 @@ struct Token {
   std::string_view text;
   std::string_view suffix;  // "_km" of 4_km and "x"_km
   std::size_t offset;       // of its first byte in the cell
+  std::size_t end;          // the offset behind it there
   int line;                 // from 1
   int column;               // from 1
 

@@ -123,6 +123,7 @@ class Workspace {
   void take_device(const Item& item, Attempt& attempt, CellReport& report);
   void take_host(Item item, Attempt& attempt, CellReport& report);
   bool is_host_statement(const Item& item, const Attempt& attempt) const;
+  void put_whole(const std::string& declaration);
   void refuse_other_side(const Item& item, const CellText& cell) const;
   void refuse_host_name(const Item& item, const CellText& cell) const;
   std::set<std::string> find_host_only(const std::vector<Item>& items,

@@ -10,6 +10,17 @@
 namespace gpuos::session {
 namespace {
 
+// Spells "%:define" as "# define", which the session looks for.
+std::string with_plain_directives(std::string text) {
+  if (text.find("%:") == text.npos) return text;
+  const CellText cell{"", text};
+  for (const Token& token : tokenize(cell)) {
+    if (token.kind == TokenKind::Directive && token.text.starts_with('%'))
+      text.replace(token.offset, 2, "# ");
+  }
+  return text;
+}
+
 bool has_include(const std::string& text) {
   return text.find("#include") != text.npos;
 }
@@ -20,7 +31,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   CellText cell{name.empty() ? concat("cell ", cells_ + 1) : std::string(name),
                 ""};
   cell.written = in_plain_lines(text);
-  cell.text = cell.written;
+  cell.text = with_plain_directives(cell.written);
   const bool has_includes = host_.has_includes() || has_include(cell.text);
   Macros macros = macros_;
   MacroDoubts doubts;

@@ -230,6 +230,84 @@ READINGS = [
         "main(); int r32 = main();",
         ("n32 * 10 + r32", 20),
     ),
+    # A variable that hides its type, parentheses around a name, other spellings.
+    (
+        "struct s33 { int x; }; namespace n33 { enum e { a = 2 }; }",
+        (
+            "struct s33 s33 = {4}, *p33 = &s33; struct s33 t33 = s33;"
+            " namespace n33 { enum e e = a; } std::vector<struct s33> v33(2);"
+        ),
+        ("s33.x + p33->x + t33.x + n33::e + v33[0].x", 14),
+    ),
+    (
+        "typedef int T34; T34 (a34), (b34) = 3;",
+        (
+            "std::vector<T34> (v34)(2); T34 (f34)(T34 x) { return x + 1; }"
+            " (f34)(a34); T34 (w34){1};"
+        ),
+        ("a34 + b34 + v34.size() + f34(1) + w34", 8),
+    ),
+    (
+        "struct D35 <% int x; bool operator not() <% return not x; %> %>;",
+        (
+            "%:define N35 2\nint d35<:N35:> = <% 3, 4 %>;"
+            " int f35(int bitand x, int and) <% return compl x bitand 7; %>"
+        ),
+        ("f35(d35[0], 1) + not D35{0}", 5),
+    ),
+    (
+        "int n36, m36;",
+        (
+            "again36: ++n36; if (n36 < 4) goto again36;\n"
+            "if (n36) goto end36; ++m36; main(); end36: m36 += 2;"
+        ),
+        ("n36 + m36", 6),
+    ),
+    (
+        (
+            "class B37; class A37 { int x = 2; friend int f37(A37, const B37&); };"
+            " class C37 { friend int g37(); int x = 3; };"
+        ),
+        (
+            "class B37 { int y = 3; friend int f37(A37, const B37&); };"
+            " class D37 { friend int g37(); int y = 4; };"
+            " int f37(A37 a, const B37& b) { return a.x * b.y; }"
+            " int g37() { return C37().x * D37().y; }"
+        ),
+        ("f37(A37(), B37()) + g37()", 18),
+    ),
+    # What a block of #if makes of a macro depends on what it was.
+    (
+        "#define N38 3\n#ifndef N38\n#define N38 5\n#endif\nint n38 = N38;",
+        "#ifdef N38\n#undef N38\n#define N38 6\n#endif\nint m38 = N38;",
+        ("n38 * 10 + m38", 36),
+    ),
+    # A function of C that no library has is one of a later cell.
+    (
+        'extern "C" int c39(int); int u39() { return c39(1); }',
+        'extern "C" int c39(int x) { return x + 3; }',
+        ("c39(2) + u39()", 9),
+    ),
+    (
+        "struct A40 { int x; int& at(int); int at(int) const; };",
+        (
+            "int& A40::at(int) { return x; }"
+            " int A40::at(int i) const { return x + i; } A40 a40{1};"
+        ),
+        ("a40.at(0) + const_cast<const A40&>(a40).at(4)", 6),
+    ),
+    (
+        (
+            "#define Q41(x) #x\ntemplate <class A, class B> A c41(B b)"
+            " { return A(b); }\n"
+            "int a41 = c41<int, double>(2.7), b41 = a41 < 3, d41 = b41 > (2);"
+        ),
+        (
+            "const std::string s41 = Q41(a+b and c);"
+            " int n41 __attribute__((aligned(64))) = 7;"
+        ),
+        ("a41 + b41 + d41 + s41.size() + n41", 19),
+    ),
 ]
 HEADERS = """
 #include <climits>
@@ -301,6 +379,16 @@ DEVICE = {
             " { return n == 0 ? 0 : even(n - 1); }"
         ),
         "__global__ void k(int* x) { *x = even(*x); }",
+    ],
+    "constexpr that is declared": [
+        "__host__ __device__ constexpr int f(int);",
+        "__global__ void k(int* x) { *x = f(*x); }",
+        "__host__ __device__ constexpr int f(int x) { return x * 2; }",
+    ],
+    "other spellings": [
+        "typedef struct __align__(16) { float x; } T; __device__ T (t), u<:2:>;",
+        "__device__ float (f)(float x) <% return not x ? t.x : u<:1:>.x; %>",
+        "__global__ void (k)(float* x) { *x = f(*x); }",
     ],
     "memory without content": [
         (
@@ -399,7 +487,7 @@ def test_what_is_lost_is_an_error(host):
     session = make_session(host)
     session.run("struct A { int x; };")
     with pytest.raises(gpuos.CompileError, match="cell 2:1: error"):
-        session.run("A (a);")
+        session.run("A ((a));")
 
 
 FRIEND = (
@@ -461,6 +549,8 @@ def test_a_new_definition_is_what_others_use(host, name):
     ("cells", "message"),
     [
         (["static union { int a; };"], "cell 1:1:8: expected a name for"),
+        (["friend int f();"], "cell 1:1:1: expected friend in a class"),
+        (["inline virtual int f();"], "cell 1:1:8: expected virtual in"),
         (
             ["int a;\n#include <no_such.h>\nint b;"],
             "cell 1:2: error: no_such.h",
