@@ -39,8 +39,14 @@ class Classifier {
     if (shape_.body != 0) return {function_definition()};
     if (is_deduction_guide(tokens_, shape_.start)) return {deduction_guide()};
     if (shape_.is_template) return {template_declaration()};
-    if (shape_.parameters != 0 && !makes_variable())
+    if (shape_.parameters != 0 && !makes_variable()) {
+      if (shape_.initializer != 0)
+        tokens_.fail(shape_.initializer,
+                     concat("expected ';' behind the parameters of a function, "
+                            "found '",
+                            tokens_[shape_.initializer].text, "'"));
       return {function_declaration()};
+    }
     if (is_structured_binding(tokens_, shape_))
       return structured_binding(tokens_, shape_, scopes_);
     return variables(tokens_, shape_, scopes_);

@@ -8,7 +8,7 @@ namespace gpuos::session {
 namespace {
 
 std::string identity_of(const Item& item) {
-  std::string identity;
+  std::string identity = item.prefix;
   for (const std::string& scope : item.scopes) {
     if (!is_own_namespace(scope)) identity += scope + " { ";
   }

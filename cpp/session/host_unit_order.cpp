@@ -117,16 +117,18 @@ EntryPtr HostUnitWriter::fellow_of(const Item& type) const {
   return nullptr;
 }
 
+// "struct A::B {};" and "T A<T>::f() {}" belong to A, which is being written.
+bool HostUnitWriter::is_member_of_now(const Item& item) const {
+  return written_now_ != nullptr && item.is_member &&
+         (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
+         written_now_->key.starts_with("t:") && item.key != written_now_->key &&
+         item.names.contains(written_now_->name);
+}
+
 // Than what is being written now.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
   if (written_now_ == nullptr) return false;
-  // "struct A::B {};" and "T A<T>::f() {}" belong to A.
-  const Item& item = entry.item;
-  if (item.is_member &&
-      (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
-      written_now_->key.starts_with("t:") && item.key != written_now_->key &&
-      item.names.contains(written_now_->name))
-    return true;
+  if (is_member_of_now(entry.item)) return true;
   const EntryPtr old = program_.header_.find(written_now_->key);
   return old != nullptr &&
          program_.header_.comes_later(entry, *written_now_, old->first);
@@ -136,6 +138,7 @@ bool HostUnitWriter::comes_later(const Entry& entry) const {
 void HostUnitWriter::need_forward(const Entry& entry,
                                   const std::string& definition) {
   const bool is_new = written_.insert(entry.item.key).second;
+  done_.insert(entry.item.key);
   if (!is_new || done_.contains(definition)) return;
   Item item = entry.item;
   item.scopes = scopes_of_definition(item, definition);

@@ -267,7 +267,7 @@ void HostUnitWriter::compile_reached(const Names& names) {
     if (entry != nullptr && comes_later(*entry)) return;
     if (is_own(key) || !visited.insert(key).second) return;
     const HostDefinition* known = program_.find(key);
-    if (known == nullptr) return;
+    if (known == nullptr || is_member_of_now(known->item)) return;
     for (const std::string& next : identifiers_of(known->item.text)) {
       if (seen.insert(next).second) open.push_back(next);
     }

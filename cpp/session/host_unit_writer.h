@@ -72,6 +72,7 @@ class HostUnitWriter {
   bool has_changed_member(const Item& type) const;
   bool is_unfinished(const Entry& entry) const;
   bool comes_later(const Entry& entry) const;
+  bool is_member_of_now(const Item& item) const;
   bool is_too_early(const Item& item) const;
   bool is_stale(const std::string& key) const;
   bool is_own(const std::string& key) const { return own_.contains(key); }

@@ -106,6 +106,8 @@ struct Known {
   std::function<bool(const std::set<std::string>& names,
                      const std::vector<Item>& items)>
       ask = nullptr;
+  /// What "#pragma pack" says, the newest last; the cell changes it.
+  std::vector<std::string>* packs = nullptr;
   /// The text that `#include "a.h"` in a file stands for, if it is one of the
   /// user's own. An empty one: the session has it.
   std::function<std::optional<CellText>(std::string_view line,

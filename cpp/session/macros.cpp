@@ -231,6 +231,21 @@ NameKind Macros::kind_of(std::string_view name, const KindOf& of_others) const {
                                              : NameKind::Unknown;
 }
 
+constexpr int kDeepestMacro = 16;  // macros within each other
+
+// Whether it may make a name, itself or by another macro.
+bool Macros::pastes(const Macro& macro, int depth) const {
+  if (macro.body.find("##") != macro.body.npos) return true;
+  const CellText text = text_of(macro.body);
+  return depth < kDeepestMacro && macro.takes_arguments &&
+         std::ranges::any_of(
+             tokens_of(text),
+             [&](const Token& token) {
+               const Macro* const next = find(token.text);
+               return next != nullptr && pastes(*next, depth + 1);
+             });
+}
+
 bool Macros::is_structural(const Macro& macro, int depth) const {
   if (macro.body.find("<<<") != macro.body.npos) return true;
   const CellText text = text_of(macro.body);
@@ -240,9 +255,9 @@ bool Macros::is_structural(const Macro& macro, int depth) const {
   if (!first.is_identifier())
     return first.is("{") || first.is("}") || first.is("[");
   if (begins_piece(first.text)) return true;
-  constexpr int kDeepest = 16;
   const Macro* const next = find(first.text);
-  return next != nullptr && depth < kDeepest && is_structural(*next, depth + 1);
+  return next != nullptr && depth < kDeepestMacro &&
+         is_structural(*next, depth + 1);
 }
 
 // Nothing for what only the preprocessor can do.
@@ -331,10 +346,9 @@ std::string Macros::expand(const CellText& cell, Active& active,
         macro != nullptr && macro->body.find("<<<") != macro->body.npos;
     const bool is_wanted =
         macro != nullptr &&
-        (is_launch ||
-         (depth.is_outside() &&
-          (is_structural(*macro) || (begins && macro->takes_arguments) ||
-           macro->body.find("##") != macro->body.npos)));
+        (is_launch || (depth.is_outside() &&
+                       (is_structural(*macro) ||
+                        (begins && macro->takes_arguments) || pastes(*macro))));
     std::size_t last = i;
     std::vector<std::string> given;
     bool is_whole = is_wanted;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/concat.h"
+#include "session/statements.h"
 
 namespace gpuos::session {
 namespace {
@@ -205,6 +206,17 @@ class ShapeFinder {
       shape_.commas.push_back(at_);
   }
 
+  // "T x(&y)" and "T* x(&y)", but not "T (&x)[2]" and "const T (*f)(int)".
+  bool follows_name(std::size_t open) const {
+    if (open < shape_.start + 2 || !tokens_.is_identifier(open - 1) ||
+        begins_declaration(tokens_[open - 1].text))
+      return false;
+    const Token& type = tokens_[open - 2];
+    return type.is("*") || type.is("&") || type.is(">") ||
+           (type.is_identifier() &&
+            (is_type_word(type.text) || !begins_declaration(type.text)));
+  }
+
   void see_parentheses() {
     const std::size_t open = at_;
     at_ = tokens_.behind(open);
@@ -215,7 +227,7 @@ class ShapeFinder {
     if (before.is("operator")) return;                        // operator()(...)
     if (takes_parentheses(before) || before.is(",")) return;  // "x, (y)"
     if (behind_marks(tokens_, open + 1) > open + 1 &&
-        !tokens_.is(open + 1, "const")) {
+        !tokens_.is(open + 1, "const") && !follows_name(open)) {
       if (shape_.group == 0) shape_.group = open;
       // "int (&f(int a))[2]"
       const std::size_t name = behind_marks(tokens_, open + 1);

@@ -170,7 +170,9 @@ bool is_group_declaration(const TokenList& tokens, std::size_t open,
   const std::size_t name = behind_marks(tokens, open + 1);
   const std::size_t behind = tokens.behind(open);
   if (name == open + 1 || !tokens.is_identifier(name)) return false;
-  if (!tokens.is(behind, "(") && !tokens.is(behind, "[")) return false;
+  if (!tokens.is(behind, "(") && !tokens.is(behind, "["))
+    return ends_declarator(tokens, behind) &&
+           kind_of(type, false) == NameKind::Type;
   const NameKind kind = kind_of(type, true);
   return kind == NameKind::Type || tokens.is(behind, "(");
 }
@@ -317,6 +319,8 @@ Part part_of(const TokenList& tokens, TokenRange range, const KindOf& kind_of,
 bool begins_declaration(std::string_view word) {
   return is_one_of(kBeginDeclarations, word);
 }
+
+bool is_type_word(std::string_view word) { return is_one_of(kTypes, word); }
 
 bool begins_piece(std::string_view word) {
   return begins_declaration(word) || is_one_of(kBeginStatements, word);

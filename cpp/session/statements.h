@@ -12,6 +12,9 @@ namespace gpuos::session {
 bool begins_declaration(std::string_view word);
 bool begins_piece(std::string_view word);
 
+/// Whether a word is a type or a part of its name, as "unsigned" is.
+bool is_type_word(std::string_view word);
+
 /// Whether a statement begins at `i` that is no declaration. "k<<<1, 1>>>();"
 /// and "f();" are told by their shapes, not here.
 bool is_statement(const TokenList& tokens, std::size_t i,

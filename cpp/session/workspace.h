@@ -148,6 +148,8 @@ class Workspace {
   Definitions definitions_;
   Macros macros_;                            // of accepted cells
   Macros reading_;                           // and of the cell that runs
+  std::vector<std::string> packs_ = {""};    // of accepted cells
+  std::vector<std::string> reading_packs_;   // and of the cell that runs
   std::map<std::string, NameKind> answers_;  // of the C++ compiler, for a cell
   std::map<std::string, LaunchFunction> launches_;
   std::map<std::string, DefinitionPtr> instances_;

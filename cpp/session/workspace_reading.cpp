@@ -54,8 +54,12 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   const auto run_expanded = [&] {
     reading_ = macros;
     CellReport report = run_text({cell.name, expanded, cell.written});
-    current_.record([this, before = macros_] { macros_ = before; });
+    current_.record([this, before = macros_, packs = packs_] {
+      macros_ = before;
+      packs_ = packs;
+    });
     macros_ = macros;
+    packs_ = reading_packs_;
     return report;
   };
   std::exception_ptr error;
@@ -102,6 +106,7 @@ bool Workspace::ask(const std::set<std::string>& names,
 
 std::vector<Item> Workspace::split(const CellText& cell) {
   answers_.clear();
+  reading_packs_ = packs_;
   const Known known{.kind_of =
                         [this](std::string_view name, bool is_needed) {
                           return kind_of_name(name, is_needed);
@@ -117,6 +122,7 @@ std::vector<Item> Workspace::split(const CellText& cell) {
                             const std::vector<Item>& items) {
                           return ask(names, items, cell);
                         },
+                    .packs = &reading_packs_,
                     .find_header =
                         [this](std::string_view line, const std::string& from) {
                           return find_header(line, from);

@@ -324,6 +324,24 @@ extern "C" int far_N(int x) { return near_N(x) * 2; }
 extern "C" { int near_N(int x) { return x + 3; } }
 = useN(4) + near_N(1)
 """,
+    "both sides": r"""
+#define HN __host__ __device__
+struct BN { int x; HN BN(int a) : x(a) {} HN int at(int k) const; HN BN& operator+=(const BN& o); };
+HN int BN::at(int k) const { return x * k; }
+HN BN& BN::operator+=(const BN& o) { x += o.at(2); return *this; }
+HN int sumN(BN a, BN b) { return (a += b).at(1); }
+BN bN = BN(3) += BN(4);
+= bN.at(2) + sumN(bN, BN(1))
+""",
+    "pack": r"""
+#pragma pack(push, 1)
+struct ON { char c; double d; };
+template <class T> struct QN { char c; T d; };
+#pragma pack(pop)
+struct RN { char c; double d; ON o; };
+QN<double> qN; RN rN{1, 2, {3, 4}};
+= sizeof(qN) * 100 + sizeof(ON) * 10 + sizeof(rN) + rN.o.d
+""",
 }
 OPERATORS = ["+", "-", "*", "&", "|", "^", "%", "<<"]
 
