@@ -171,8 +171,11 @@ CTokenKind CScanner::read() {
     return CTokenKind::OpenComment;
   }
   std::size_t size = 1;
-  if (c == '<' || c == '>' || c == ':' || c == '-') {
-    for (const std::string_view whole : {"<<<", ">>>", "::", "->", "->*"}) {
+  // "<::" is "<" and "::", except before ":" and ">".
+  const bool is_angle = starts_with("<::") && peek(3) != ':' && peek(3) != '>';
+  if (!is_angle && std::string_view("<>:-%").find(c) != text_.npos) {
+    for (const std::string_view whole :
+         {"<<<", ">>>", "::", "->", "->*", "<%", "%>", "<:", ":>", "%:"}) {
       if (starts_with(whole)) size = whole.size();
     }
   }

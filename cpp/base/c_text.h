@@ -35,7 +35,8 @@ enum class CTokenKind : std::uint8_t {
   Identifier,
   Number,
   Text,         // a string or a character, with its prefix and its suffix
-  Punctuator,   // one character, but "::", "->", "->*", "<<<" and ">>>" whole
+  Punctuator,   // one character, except "::", "->", "->*", "<<<", ">>>", and
+                // digraphs such as "<%"
   Directive,    // a preprocessor line with its continuations
   OpenComment,  // a comment without an end: the rest of the text
   OpenText,     // a text without an end: the rest of its line

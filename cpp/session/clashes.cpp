@@ -34,10 +34,11 @@ bool is_of_c(const Item& item) {
   return !item.scopes.empty() && item.scopes.back().starts_with("extern");
 }
 
-// Overloads, versions of one thing, and a class that is declared before it is
-// defined.
+// Overloads, versions of one thing, a class that is declared before it is
+// defined, and "struct s s;" of a class s.
 bool go_together(const Item& a, const Item& b) {
   if (a.key == b.key) return true;
+  if (what_is(a) == "a variable" && !class_word_of(b).empty()) return true;
   if (is_function(a) && is_function(b)) return !is_of_c(a) || !is_of_c(b);
   return what_is(a) == "a type" && what_is(b) == "a type";
 }
@@ -124,8 +125,12 @@ void refuse_clashes(const CellText& cell, std::span<const EntryPtr> added,
 void refuse_host_clash(const CellText& cell, const Item& item,
                        const Header& header) {
   if (!has_one_meaning(what_is(item))) return;
+  const bool is_hidden =  // a new version of s in "struct s s;"
+      !class_word_of(item).empty() && header.find(item.key) != nullptr;
   for (const Stranger& other : strangers_of(item, header)) {
-    if (has_one_meaning(other.what)) fail_clash(cell, item, other);
+    if (has_one_meaning(other.what) &&
+        !(is_hidden && other.what == "a variable"))
+      fail_clash(cell, item, other);
   }
 }
 

@@ -22,6 +22,7 @@ class Classifier {
 
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
+    refuse_words_of_classes();
     // Code that needs an instance makes it.
     if (tokens_.is(shape_.begin, "extern") &&
         tokens_.is(shape_.begin + 1, "template"))
@@ -38,14 +39,33 @@ class Classifier {
     if (shape_.body != 0) return {function_definition()};
     if (is_deduction_guide(tokens_, shape_.start)) return {deduction_guide()};
     if (shape_.is_template) return {template_declaration()};
-    if (shape_.parameters != 0 && !makes_variable())
+    if (shape_.parameters != 0 && !makes_variable()) {
+      if (shape_.initializer != 0)
+        tokens_.fail(shape_.initializer,
+                     concat("expected ';' behind the parameters of a function, "
+                            "found '",
+                            tokens_[shape_.initializer].text, "'"));
       return {function_declaration()};
+    }
     if (is_structured_binding(tokens_, shape_))
       return structured_binding(tokens_, shape_, scopes_);
     return variables(tokens_, shape_, scopes_);
   }
 
  private:
+  // A declaration alone meets no compiler before somebody uses it.
+  void refuse_words_of_classes() const {
+    for (std::size_t i = shape_.start;
+         i < shape_.end && begins_declaration(tokens_[i].text); ++i) {
+      for (const std::string_view word :
+           {"friend", "virtual", "explicit", "mutable"}) {
+        if (tokens_.is(i, word))
+          tokens_.fail(
+              i, concat("expected ", word, " in a class, found it outside"));
+      }
+    }
+  }
+
   bool has(std::string_view word, std::size_t end) const {
     for (std::size_t i = shape_.start; i < end; ++i) {
       if (tokens_.is(i, word)) return true;
@@ -296,6 +316,16 @@ class Classifier {
            conditional(tokens_.behind(shape_.parameters), end);
   }
 
+  // Returns the "const" and "&&" of a member, which tell overloads apart.
+  std::string qualifiers() const {
+    std::size_t i = tokens_.behind(shape_.parameters);
+    const std::size_t begin = i;
+    while (tokens_.is(i, "const") || tokens_.is(i, "volatile") ||
+           tokens_.is(i, "&"))
+      ++i;
+    return tokens_.plain(begin, i);
+  }
+
   // Names, key and what else all functions have.
   Item function(ItemKind kind) const {
     Item item = make(kind);
@@ -317,7 +347,7 @@ class Classifier {
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
     item.key = key(
         "f:", concat(head, item.name, parameter_key(tokens_, shape_.parameters),
-                     condition_of(name)));
+                     qualifiers(), condition_of(name)));
     if (kind == ItemKind::Header) return item;
     item.result = tokens_.plain(shape_.start, name.begin);
     if (has_default_argument(tokens_, shape_.parameters))
@@ -392,10 +422,16 @@ class Classifier {
 
   // In one session a static or an inline kernel means what another would.
   void make_external(Item& item) const {
+    blank(item.text, {"static", "inline"});
+  }
+
+  // Replaces these words before a function's parameters in its text.
+  void blank(std::string& text,
+             std::initializer_list<std::string_view> words) const {
     for (std::size_t i = shape_.start; i < shape_.parameters; ++i) {
-      if (tokens_.is(i, "static") || tokens_.is(i, "inline"))
-        item.text.replace(offset_of(i), tokens_[i].text.size(),
-                          std::string(tokens_[i].text.size(), ' '));
+      const std::size_t size = tokens_[i].text.size();
+      if (std::ranges::find(words, tokens_[i].text) != words.end())
+        text.replace(offset_of(i), size, size, ' ');
     }
   }
 
@@ -510,6 +546,10 @@ class Classifier {
       Item item = function(ItemKind::Header);
       item.key = concat("declared:", item.key);
       item.header = item.text;
+      // Until it is defined its callers leave it to the linker.
+      if (is_device)
+        blank(item.header, {"constexpr", "inline", "static", "__forceinline__",
+                            "__inline__"});
       item.is_shared = !is_device || has("__host__", open);
       return item;
     }

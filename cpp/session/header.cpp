@@ -8,7 +8,7 @@ namespace gpuos::session {
 namespace {
 
 std::string identity_of(const Item& item) {
-  std::string identity;
+  std::string identity = item.prefix;
   for (const std::string& scope : item.scopes) {
     if (!is_own_namespace(scope)) identity += scope + " { ";
   }
@@ -19,6 +19,11 @@ std::string identity_of(const Item& item) {
     identity += ' ';
   }
   return identity;
+}
+
+// "#if ... #endif"
+bool is_block(const Item& item) {
+  return directive_word(item.header).starts_with("if");
 }
 
 bool by_version(const EntryPtr& a, const EntryPtr& b) {
@@ -145,6 +150,10 @@ std::vector<EntryPtr> Header::find_declared(
   return entries(keys_by_declared_, qualified);
 }
 
+std::vector<EntryPtr> Header::find_befriending(const std::string& key) const {
+  return entries(keys_by_friend_, key);
+}
+
 EntryPtr Header::find_within(const std::string& qualified) const {
   const auto known = keys_by_namespace_.find(qualified);
   if (known == keys_by_namespace_.end() || known->second.empty())
@@ -172,27 +181,35 @@ EntryPtr Header::find_macro(const std::string& name) const {
   return is_defined ? known->second : nullptr;
 }
 
-std::map<std::string, EntryPtr> Header::macros_at(
+// A #define or an #undef, and what "#if ... #endif" has made of it since.
+std::string Header::lines_of(const std::string& macro,
+                             std::uint64_t version) const {
+  std::string lines;
+  const auto end = always_.upper_bound(version);
+  for (auto line = always_.begin(); line != end; ++line) {
+    const Item& item = line->second->item;
+    if (item.kind != ItemKind::Directive || !item.names.contains(macro))
+      continue;
+    if (!is_block(item)) lines.clear();
+    lines += item.header + "\n";
+  }
+  return lines;
+}
+
+std::map<std::string, std::string> Header::macros_at(
     const std::set<std::string>& names, std::uint64_t version) const {
-  std::map<std::string, EntryPtr> found;
+  std::map<std::string, std::string> found;
   std::vector<std::string> open(names.begin(), names.end());
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
     const auto known = macros_.find(name);
     if (known == macros_.end() || known->second == nullptr) continue;
-    EntryPtr meant = known->second;
-    if (meant->version > version) {
-      meant = nullptr;
-      for (auto line = always_.lower_bound(version);
-           line != always_.begin() && meant == nullptr;) {
-        const EntryPtr& before = (--line)->second;
-        const bool is_macro = before->item.kind == ItemKind::Directive;
-        if (is_macro && before->item.name == name) meant = before;
-      }
-    }
-    if (!found.emplace(name, meant).second || meant == nullptr) continue;
-    open.insert(open.end(), meant->mentions.begin(), meant->mentions.end());
+    const auto [place, is_new] =
+        found.try_emplace(name, lines_of(name, version));
+    if (!is_new) continue;
+    for (const std::string& next : identifiers_of(place->second))
+      open.push_back(next);
   }
   return found;
 }
@@ -202,10 +219,10 @@ std::pair<std::string, std::string> Header::macros_of(
   std::pair<std::string, std::string> lines;
   if (version == 0) return lines;
   for (const auto& [name, meant] : macros_at(identifiers_of(text), version)) {
-    if (meant == macros_.at(name)) continue;
+    if (macros_.at(name)->version <= version) continue;
     const std::string quoted = concat("(\"", name, "\")\n");
-    lines.first += concat("#pragma push_macro", quoted, "#undef ", name, "\n",
-                          meant == nullptr ? "" : meant->item.header, "\n");
+    lines.first +=
+        concat("#pragma push_macro", quoted, "#undef ", name, "\n", meant);
     lines.second += concat("#pragma pop_macro", quoted);
   }
   return lines;
@@ -224,6 +241,8 @@ void Header::index(const Entry& entry, bool is_there) {
     note(keys_by_declared_, qualifier + name);
   for (const std::string& name : namespaces_of(qualifier))
     note(keys_by_namespace_, name);
+  for (const std::string& key : entry.item.befriends)
+    note(keys_by_friend_, key);
 }
 
 void Header::set(const std::string& key, EntryPtr entry) {
@@ -261,20 +280,25 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   return entry;
 }
 
-// Earlier declarations keep the macro's earlier text, as in a file.
+// Earlier declarations keep the macro's earlier text, as in a file. What a
+// block of #if makes of it depends on what it was.
 EntryPtr Header::put_macro(Item item, const std::string& cell,
                            Journal& journal) {
   const EntryPtr last = macros_[item.name];
   if (last != nullptr && last->item.header == item.header) return nullptr;
-  journal.record([this, name = item.name, last] { macros_[name] = last; });
-  if (last != nullptr) {
+  if (last != nullptr && !is_block(item)) {
     Item undo = item;
     undo.header = concat("#undef ", item.name);
     undo.key += concat("@", versions_);
     add(undo, cell, nullptr, "", journal);
   }
   item.key += concat("@", versions_);
-  return macros_[item.name] = add(item, cell, nullptr, "", journal);
+  EntryPtr entry = add(item, cell, nullptr, "", journal);
+  for (const std::string& name : item.names) {
+    journal.record([this, name, old = macros_[name]] { macros_[name] = old; });
+    macros_[name] = entry;
+  }
+  return entry;
 }
 
 // Which namespace is meant in `qualifier`; empty if the session has none of
@@ -327,7 +351,7 @@ std::string Header::identity_with_macros(const Item& item,
   if (!item.result.empty()) return identity;
   for (const auto& [name, meant] : macros_at(
            identifiers_of(item.header), version != 0 ? version : versions_ + 1))
-    identity += meant == nullptr ? "" : meant->item.header;
+    identity += meant;
   return identity;
 }
 

@@ -72,6 +72,8 @@ class Header {
   std::vector<EntryPtr> find_named(const std::string& name) const;
   /// Returns the entries that declare a qualified name.
   std::vector<EntryPtr> find_declared(const std::string& qualified) const;
+  /// Returns the classes that have a function of this key for a friend.
+  std::vector<EntryPtr> find_befriending(const std::string& key) const;
   /// One that stands in the namespace; null if none does.
   EntryPtr find_within(const std::string& qualified) const;
   /// Returns the kind of a name, "n" or "a::n". It is Unknown if its
@@ -91,10 +93,11 @@ class Header {
   void index(const Entry& entry, bool is_there);
   std::vector<EntryPtr> entries(const Keys& keys,
                                 const std::string& name) const;
-  // Returns the macros at a version for a text with these names. Null stands
-  // for an undefined one.
-  std::map<std::string, EntryPtr> macros_at(const std::set<std::string>& names,
-                                            std::uint64_t version) const;
+  // Returns the lines that give a macro its meaning at a version.
+  std::string lines_of(const std::string& macro, std::uint64_t version) const;
+  // Returns these lines for the macros of a text with these names.
+  std::map<std::string, std::string> macros_at(
+      const std::set<std::string>& names, std::uint64_t version) const;
   std::string identity_with_macros(const Item& item,
                                    std::uint64_t version) const;
   std::string namespace_meant(const std::string& qualifier,
@@ -110,6 +113,7 @@ class Header {
   Keys keys_by_name_;
   Keys keys_by_declared_;   // by qualified name
   Keys keys_by_namespace_;  // by each namespace that the entry stands in
+  Keys keys_by_friend_;     // by the key of the function
   std::map<std::uint64_t, EntryPtr> always_;
   std::unordered_map<std::string, EntryPtr> macros_;       // their last line
   std::unordered_map<std::string, std::uint64_t> places_;  // by key

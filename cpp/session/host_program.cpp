@@ -10,6 +10,7 @@
 #include "gpuos/error.h"
 #include "jit/compile_log.h"
 #include "session/conditionals.h"
+#include "session/host_text.h"
 #include "session/host_unit_writer.h"
 #include "session/questions.h"
 #include "session/structured_bindings.h"
@@ -182,6 +183,52 @@ std::string HostProgram::own_namespace_in(
   if (!outer.empty())
     name += concat("_", scopes_.emplace(outer, scopes_.size()).first->second);
   return own_namespace(name);
+}
+
+EntryPtr HostProgram::hide_type(Item& variable, const HostUnit& unit) {
+  if (!variable.key.starts_with("v:") || variable.is_member) return nullptr;
+  EntryPtr type = header_.find(concat("t:", variable.key.substr(2)));
+  if (type == nullptr || class_word_of(type->item).empty()) return nullptr;
+  std::vector<std::string> scopes = variable.scopes;
+  std::erase_if(scopes, is_own_namespace);
+  const std::string own = own_namespace_in(scopes, unit);
+  std::vector<std::string> names = namespaces_of(qualifier_of(scopes));
+  for (std::string& name : names) name = name.substr(name.rfind(':') + 1);
+  names.push_back(own.substr(own.find("gpuos_"),
+                             own.find(" __attribute__") - own.find("gpuos_")));
+  names.push_back(variable.name);
+  std::string symbol = "_ZN";
+  for (const std::string& name : names) symbol += concat(name.size(), name);
+  const std::string label = concat(" __asm__(\"", symbol, "E\")");
+  for (std::string* text : {&variable.text, &variable.header}) {
+    const std::size_t at =
+        text->rfind(variable.name, text->find_first_of("={;"));
+    if (at != text->npos) text->insert(text->find_first_of("={(;", at), label);
+  }
+  return type;
+}
+
+std::string HostProgram::elaborated(const std::string& type) const {
+  std::string made = type;
+  const CellText cell{"", type};
+  const std::vector<Token> tokens = tokenize(cell);
+  for (std::size_t i = tokens.size(); i-- > 0;) {
+    if (!tokens[i].is_identifier()) continue;
+    std::size_t begin = i;
+    std::string name(tokens[i].text);
+    while (begin >= 2 && tokens[begin - 1].is("::")) {
+      begin -= 2;
+      name.insert(0, concat(tokens[begin].text, "::"));
+    }
+    name = without_own_namespaces(name);
+    const EntryPtr hidden = header_.find("t:" + name);
+    const bool is_hidden =
+        hidden != nullptr && header_.find("v:" + name) != nullptr;
+    if (is_hidden)
+      made.insert(tokens[begin].offset, class_word_of(hidden->item) + " ");
+    i = begin;
+  }
+  return made;
 }
 
 HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
@@ -425,11 +472,15 @@ void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
   const Item& given = found->second;
   const std::string name = qualifier_of(given.scopes) + given.name;
   Item item = given;
-  std::erase_if(item.scopes, [](const std::string& scope) {
-    return scope.starts_with("extern");
-  });
-  item.scopes.push_back(own_namespace_in(item.scopes, unit));
-  item.header = declaration_of(given, made);
+  drop_linkage(item);
+  HostVariable named = made;
+  named.type = elaborated(made.type);
+  item.header = declaration_of(given, named);
+  if (const EntryPtr type = hide_type(item, unit)) {
+    item.scopes = type->item.scopes;
+  } else {
+    item.scopes.push_back(own_namespace_in(item.scopes, unit));
+  }
   const EntryPtr old = header_.find(item.key);
   const bool is_declared = unit.declared.contains(index);
   const EntryPtr entry = header_.put(

@@ -133,6 +133,11 @@ class HostProgram {
   bool drop_includes(Journal& journal);
   std::string own_namespace_in(const std::vector<std::string>& scopes,
                                const HostUnit& unit);
+  // The type that a variable hides, as in "struct s s;"; null if there is none.
+  // They stand in one namespace, and the variable keeps a symbol of its own.
+  EntryPtr hide_type(Item& variable, const HostUnit& unit);
+  // Returns a type with "struct" before names that variables hide.
+  std::string elaborated(const std::string& type) const;
   void define(const std::string& key, HostDefinition definition,
               Journal& journal);
   std::vector<Dependency> dependencies_of(const Item& item,

@@ -142,9 +142,7 @@ Item kernel_stub(const Item& kernel) {
   stub.line = kernel.line;
   stub.column = kernel.column;
   stub.scopes = kernel.scopes;
-  std::erase_if(stub.scopes, [](const std::string& scope) {
-    return scope.starts_with("extern");
-  });
+  drop_linkage(stub);
   stub.key = concat("f:", qualifier_of(kernel.scopes), kernel.name,
                     parameter_key(tokens, shape.parameters));
   std::string head;
@@ -193,10 +191,14 @@ void strip_defaults(Item& item) {
   }
 }
 
-void make_external(Item& item) {
+void drop_linkage(Item& item) {
   std::erase_if(item.scopes, [](const std::string& scope) {
     return scope.starts_with("extern");
   });
+}
+
+void make_external(Item& item) {
+  drop_linkage(item);
   const CellText place{"", item.text};
   const TokenList tokens(place);
   const Shape shape = find_shape(tokens, 0, tokens.size());

@@ -21,6 +21,9 @@ Item launches_stub(const Item& function);
 /// another of the library's languages comes to stand in C++.
 void make_external(Item& item);
 
+/// Takes an item out of extern "C".
+void drop_linkage(Item& item);
+
 /// A definition behind its declaration says no default arguments.
 void strip_defaults(Item& item);
 

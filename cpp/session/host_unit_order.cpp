@@ -1,21 +1,27 @@
 // In which order a unit has what other cells define: which may come, which must
 // wait, and where what is declared first will be.
+#include <dlfcn.h>
+
 #include <algorithm>
 
 #include "base/concat.h"
+#include "session/host_text.h"
 #include "session/host_unit_writer.h"
 #include "session/usual_names.h"
 
 namespace gpuos::session {
 namespace {
 
-// The library's own, of the process: "extern "C" int puts(const char*);".
+// The library's own, of the process: "extern "C" int puts(const char*);". One
+// that the process does not have is of a later cell.
 bool is_external(const Item& item) {
   const bool in_scope = std::ranges::any_of(
       item.scopes,
       [](const std::string& scope) { return scope.starts_with("extern"); });
   return item.kind == ItemKind::HostDeclaration &&
-         (in_scope || item.text.starts_with("extern \""));
+         (in_scope || item.text.starts_with("extern \"") ||
+          item.header.starts_with("extern \"")) &&
+         ::dlsym(RTLD_DEFAULT, item.name.c_str()) != nullptr;
 }
 
 // "V sqrt(V v) { return {sqrt(v.x)}; }": perhaps it means another one.
@@ -63,6 +69,18 @@ bool HostUnitWriter::is_library_own(const Item& declared) const {
          (own == own_.end() || own->second->kind == ItemKind::HostDeclaration);
 }
 
+// A declaration for this and later units.
+Item HostUnitWriter::as_declared(const Item& given) const {
+  Item item = in_own_namespace(given);
+  if (is_library_own(given)) return item;
+  drop_linkage(item);
+  if (is_function(item)) {
+    make_external(item);
+    item.header = item.text;
+  }
+  return item;
+}
+
 // A friend of a class is found where the class is, and changes with it.
 Item HostUnitWriter::befriended(Item item,
                                 const std::vector<Item>& cell) const {
@@ -75,23 +93,42 @@ Item HostUnitWriter::befriended(Item item,
     return true;
   };
   if (std::ranges::any_of(cell, is_friend_of)) return item;
-  for (const std::string& name : identifiers_of(item.text)) {
-    for (const EntryPtr& entry : program_.header_.find_named(name))
-      if (is_friend_of(entry->item)) return item;
-  }
+  for (const EntryPtr& entry : program_.header_.find_befriending(item.key))
+    if (is_friend_of(entry->item)) return item;
   return item;
+}
+
+// Two classes that have one friend stand in one namespace, where it is
+// declared. The first takes that of the other, if that is declared before it.
+EntryPtr HostUnitWriter::fellow_of(const Item& type) const {
+  const Header& header = program_.header_;
+  if (type.befriends.empty() || header.find(type.key) != nullptr)
+    return nullptr;
+  const std::string qualifier = qualifier_of(type.scopes);
+  for (const std::string& key : type.befriends) {
+    for (const EntryPtr& entry : header.find_befriending(key)) return entry;
+    for (const std::string& name : identifiers_of(key.substr(2))) {
+      const EntryPtr other = header.find(concat("forward:", qualifier, name));
+      if (name != type.name && other != nullptr &&
+          header.find(concat("t:", qualifier, name)) == nullptr)
+        return other;
+    }
+  }
+  return nullptr;
+}
+
+// "struct A::B {};" and "T A<T>::f() {}" belong to A, which is being written.
+bool HostUnitWriter::is_member_of_now(const Item& item) const {
+  return written_now_ != nullptr && item.is_member &&
+         (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
+         written_now_->key.starts_with("t:") && item.key != written_now_->key &&
+         item.names.contains(written_now_->name);
 }
 
 // Than what is being written now.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
   if (written_now_ == nullptr) return false;
-  // "struct A::B {};" and "T A<T>::f() {}" belong to A.
-  const Item& item = entry.item;
-  if (item.is_member &&
-      (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
-      written_now_->key.starts_with("t:") && item.key != written_now_->key &&
-      item.names.contains(written_now_->name))
-    return true;
+  if (is_member_of_now(entry.item)) return true;
   const EntryPtr old = program_.header_.find(written_now_->key);
   return old != nullptr &&
          program_.header_.comes_later(entry, *written_now_, old->first);
@@ -101,6 +138,7 @@ bool HostUnitWriter::comes_later(const Entry& entry) const {
 void HostUnitWriter::need_forward(const Entry& entry,
                                   const std::string& definition) {
   const bool is_new = written_.insert(entry.item.key).second;
+  done_.insert(entry.item.key);
   if (!is_new || done_.contains(definition)) return;
   Item item = entry.item;
   item.scopes = scopes_of_definition(item, definition);

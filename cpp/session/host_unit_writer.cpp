@@ -82,12 +82,6 @@ std::string at_text(int index) {
                 index, ");\n");
 }
 
-void drop_linkage(Item& item) {
-  std::erase_if(item.scopes, [](const std::string& scope) {
-    return scope.starts_with("extern");
-  });
-}
-
 // A header that the device takes may be missing on the host.
 Item guarded(Item item) {
   if (item.is_shared && is_include(item))
@@ -101,17 +95,15 @@ Item guarded(Item item) {
 bool is_include(const Item& item) { return !included(item).empty(); }
 
 Item HostUnitWriter::in_own_namespace(Item item) const {
-  if (const EntryPtr type = program_.header_.find(item.friend_of)) {
-    item.scopes = type->item.scopes;
-    return item;
-  }
-  if (item.key.starts_with("guide:")) {
-    const EntryPtr type = program_.header_.find(
+  EntryPtr type = program_.header_.find(item.friend_of);
+  if (type == nullptr) type = fellow_of(item);
+  if (item.key.starts_with("guide:"))
+    type = program_.header_.find(
         concat("t:", qualifier_of(item.scopes), item.name));
-    if (type != nullptr) item.scopes = type->item.scopes;
-    return item;
-  }
-  if (!has_own_namespace(item) || is_alias(item) || is_library_own(item))
+  if (type == nullptr) type = program_.hide_type(item, unit_);
+  if (type != nullptr) item.scopes = type->item.scopes;
+  if (type != nullptr || !has_own_namespace(item) || is_alias(item) ||
+      is_library_own(item))
     return item;
   std::erase_if(item.scopes, is_own_namespace);
   item.scopes.push_back(program_.own_namespace_in(item.scopes, unit_));
@@ -142,11 +134,11 @@ void HostUnitWriter::note(const Item& plain, const std::string& cell) {
   const std::string definition = key_of_definition(given.key);
   if (definition != given.key && program_.header_.find(definition) != nullptr)
     return;
-  Item item = in_own_namespace(given);
+  const bool is_declaration = given.kind == ItemKind::HostDeclaration;
+  Item item = is_declaration ? as_declared(given) : in_own_namespace(given);
   if (item.kind == ItemKind::HostFunction) make_external(item);
   if (item.kind == ItemKind::Header) item.header = with_launches(item, cell);
   item = guarded(std::move(item));
-  const bool is_declaration = given.kind == ItemKind::HostDeclaration;
   const HostDefinition* const known = program_.find(given.key);
   if (is_declaration && known != nullptr && !known->is_declared_only) return;
   const EntryPtr declared =
@@ -275,7 +267,7 @@ void HostUnitWriter::compile_reached(const Names& names) {
     if (entry != nullptr && comes_later(*entry)) return;
     if (is_own(key) || !visited.insert(key).second) return;
     const HostDefinition* known = program_.find(key);
-    if (known == nullptr) return;
+    if (known == nullptr || is_member_of_now(known->item)) return;
     for (const std::string& next : identifiers_of(known->item.text)) {
       if (seen.insert(next).second) open.push_back(next);
     }
@@ -427,8 +419,7 @@ bool HostUnitWriter::has_changed_member(const Item& type) const {
 // "int f(int);", which another item of the cell or a later cell defines.
 void HostUnitWriter::write_declaration(const Item& given) {
   need(identifiers_of(given.text));
-  Item item = in_own_namespace(given);
-  if (!is_library_own(given)) drop_linkage(item);
+  const Item item = as_declared(given);
   const HostDefinition* const known = program_.find(given.key);
   if (own_.at(given.key)->kind != ItemKind::HostDeclaration) {
     declared_.insert(given.key);
@@ -523,7 +514,7 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
   std::string text = with_launches(item, cell_);
   // A constant would be its object's own.
   if (!given.is_member && text.find("const") < given.name_at &&
-      text.find_first_of("={(", given.name_at) != text.npos)
+      given.text.find_first_of("={(", given.name_at) != text.npos)
     text = "extern " + text;
   text_ += at_text(index);
   place(text, item, cell_);

@@ -72,6 +72,7 @@ class HostUnitWriter {
   bool has_changed_member(const Item& type) const;
   bool is_unfinished(const Entry& entry) const;
   bool comes_later(const Entry& entry) const;
+  bool is_member_of_now(const Item& item) const;
   bool is_too_early(const Item& item) const;
   bool is_stale(const std::string& key) const;
   bool is_own(const std::string& key) const { return own_.contains(key); }
@@ -80,7 +81,9 @@ class HostUnitWriter {
   std::vector<std::string> scopes_of_definition(
       const Item& forward, const std::string& definition) const;
   Item in_own_namespace(Item item) const;
+  Item as_declared(const Item& given) const;
   Item befriended(Item item, const std::vector<Item>& cell) const;
+  EntryPtr fellow_of(const Item& type) const;
   void place(const std::string& text, Item item, const std::string& cell,
              std::uint64_t written = 0);
 

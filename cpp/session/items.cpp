@@ -10,6 +10,7 @@
 #include "gpuos/error.h"
 #include "session/classify.h"
 #include "session/functions.h"
+#include "session/parts_of_declaration.h"
 #include "session/pieces.h"
 #include "session/statements.h"
 
@@ -40,12 +41,15 @@ bool is_text(const Item& item) {
 class Splitter {
  public:
   Splitter(const CellText& cell, const Choose& choose, const Known& known)
-      : tokens_(cell), choose_(choose), known_(known) {}
+      : tokens_(cell), choose_(choose), known_(known) {
+    if (known.packs != nullptr) packs_ = *known.packs;
+  }
   Splitter(const Splitter&) = delete;
   Splitter& operator=(const Splitter&) = delete;
 
   std::vector<Item> run() {
     split(0, tokens_.size(), {});
+    if (known_.packs != nullptr) *known_.packs = packs_;
     return std::move(items_);
   }
 
@@ -60,6 +64,11 @@ class Splitter {
         i = split_directive(i, end, scopes);
       } else if (tokens_.is(i, ";")) {
         ++i;
+      } else if (tokens_.is(i, "_Pragma") && tokens_.is(i + 1, "(")) {
+        const std::size_t behind = tokens_.behind(i + 1);
+        if (tokens_.text(i, behind).find("pack") != std::string::npos)
+          tokens_.fail(i, "expected #pragma pack, found _Pragma");
+        i = behind;  // of warnings
       } else if (const std::size_t open = find_scope(i); open != 0) {
         std::vector<std::string> inner = scopes;
         std::string name = scope_name(i, open);
@@ -69,12 +78,17 @@ class Splitter {
           namespaces_.insert(std::move(each));
         split(open + 1, tokens_.behind(open) - 1, inner);
         i = tokens_.behind(open);
+      } else if (const std::size_t wrapped =
+                     find_wrapped_name(tokens_, i, kind_of_);
+                 wrapped != 0) {
+        i = split_unwrapped(i, wrapped, end, scopes);
       } else if (scopes.empty() && is_statement(tokens_, i, kind_of_)) {
         i = take_statement(i, end);
       } else {
         const Shape shape = find_shape(tokens_, i, end);
-        if (has_variables(shape) || names_class(shape)) {
-          split_in_two(shape, scopes);
+        if (const auto parts = parts_of_declaration(tokens_, shape);
+            !parts.empty()) {
+          for (const CellText& part : parts) split_other(part, scopes);
         } else if (const TokenRange range = find_namespace(shape, scopes);
                    range.begin < range.end) {
           split_within(shape, range, scopes);
@@ -116,14 +130,38 @@ class Splitter {
     return true;
   }
 
+  // "#pragma pack(push, 1)" holds for the types behind it, and for nothing that
+  // another unit has there.
+  bool take_pack(const Token& line) {
+    const std::size_t open = line.text.find('(');
+    if (directive_word(line.text) != "pragma" || open == line.text.npos)
+      return false;
+    const CellText cell{"", std::string(line.text.substr(open))};
+    const std::string_view head = line.text.substr(0, open);
+    if (head.substr(head.find("pragma") + 6).find("pack") == head.npos)
+      return false;
+    const TokenList words(cell);
+    const std::string last(words[words.behind(0) - 2].text);
+    if (words.is(1, "push")) packs_.push_back(packs_.back());
+    if (words.is(1, "pop") && packs_.size() > 1) packs_.pop_back();
+    if (words.is(1, ")")) packs_.back().clear();
+    if (last != "(" && last != "push" && last != "pop") packs_.back() = last;
+    return true;
+  }
+
   void take(Item item) {
+    if (!packs_.back().empty() && item.key.starts_with("t:")) {
+      item.prefix = concat("#pragma pack(push, ", packs_.back(), ")");
+      for (std::string* text : {&item.text, &item.header})
+        *text += "\n#pragma pack(pop)";
+    }
     for (const std::string& name : item.declares)
       kinds_[name] = kind_in(item, name);
     items_.push_back(std::move(item));
   }
 
   std::size_t take_statement(std::size_t i, std::size_t end) {
-    const std::size_t behind = behind_statement(tokens_, i, end);
+    const std::size_t behind = behind_jumps(i, end);
     Item item;
     item.kind = ItemKind::HostStatement;
     item.text = tokens_.text(i, behind);
@@ -131,6 +169,28 @@ class Splitter {
     item.column = tokens_[i].column;
     item.is_expression = is_expression(tokens_, i);
     items_.push_back(std::move(item));
+    return behind;
+  }
+
+  // Returns the index behind a statement, and behind the last one after it that
+  // has a label or a goto too: these are one, as in a function.
+  std::size_t behind_jumps(std::size_t i, std::size_t end) {
+    std::size_t behind = behind_statement(tokens_, i, end);
+    if (!jumps(tokens_, i, behind)) return behind;
+    const auto goes_on = [&](std::size_t at) {
+      if (at >= end || tokens_[at].kind == TokenKind::Directive) return false;
+      if (tokens_.is(at, ";") || is_statement(tokens_, at, kind_of_))
+        return true;
+      return tokens_.is_identifier(at) &&  // "f();" and "k<<<1, 1>>>();"
+             !begins_declaration(tokens_[at].text) && find_scope(at) == 0 &&
+             (tokens_.is(at + 1, "(") ||
+              find_shape(tokens_, at, end).launch != 0);
+    };
+    for (std::size_t at = behind; goes_on(at);) {
+      const std::size_t next = behind_statement(tokens_, at, end);
+      if (jumps(tokens_, at, next)) behind = next;
+      at = next;
+    }
     return behind;
   }
 
@@ -165,76 +225,25 @@ class Splitter {
     return name;
   }
 
-  // "struct P { int x; } p, *q;"
-  bool has_variables(const Shape& shape) const {
-    return shape.is_class() && shape.class_body != 0 && !shape.is_template &&
-           tokens_.behind(shape.class_body) + 1 != shape.end;
-  }
-
-  // "typedef struct P Q;", which declares P.
-  bool names_class(const Shape& shape) const {
-    const std::size_t i = shape.start + 1;
-    return tokens_.is(shape.start, "typedef") && shape.class_body == 0 &&
-           (tokens_.is(i, "struct") || tokens_.is(i, "class") ||
-            tokens_.is(i, "union")) &&
-           tokens_.is_identifier(i + 1) && !tokens_.is(i + 2, "<") &&
-           !tokens_.is(i + 2, "::");
-  }
-
-  // Splits it into "struct P { int x; };" and "P p, *q;".
-  void split_in_two(const Shape& shape,
-                    const std::vector<std::string>& scopes) {
-    const bool is_typedef = tokens_.is(shape.begin, "typedef");
-    const bool has_body = shape.class_body != 0;
-    const std::size_t key = has_body ? shape.class_key : shape.start + 1;
-    const std::size_t behind =
-        has_body ? tokens_.behind(shape.class_body) : key + 2;
-    const Token& word = tokens_[key];
-    CellText cell = blank_before(word);
-    const std::size_t begin = cell.text.size();
-    cell.text += tokens_.text(key, behind);
-    std::string type;
-    if (const std::size_t at =
-            has_body ? find_class_name(tokens_, shape) : key + 1;
-        at != 0) {
-      type = tokens_[at].text;
-    } else {
-      std::size_t name = behind;
-      while (!tokens_.is_identifier(name) && name + 1 < shape.end) ++name;
-      const bool is_one_name = is_typedef && name == behind;
-      type = concat(is_one_name ? "" : "gpuos_type_of_", tokens_[name].text);
-      cell.text.insert(begin + word.text.size(), " " + type);
-    }
-    cell.text += ';';
-    // "typedef struct P { int x; } P, *Q;": P is there.
-    std::size_t first = behind;
-    if (is_typedef && tokens_.is(first, type) && !tokens_.is(first + 1, "["))
-      first += tokens_.is(first + 1, ",") ? 2 : 1;
-    if (!tokens_.is(first, ";"))
-      cell.text += concat(" ", tokens_.plain(shape.begin, key), " ", type, " ",
-                          tokens_.text(first, shape.end));
+  // "T (x);" as "T  x ;"; returns the index behind it.
+  std::size_t split_unwrapped(std::size_t i, std::size_t open, std::size_t end,
+                              const std::vector<std::string>& scopes) {
+    const Shape shape = find_shape(tokens_, i, end, open);
+    const std::size_t close = tokens_.behind(open) - 1;
+    const CellText cell =
+        without(tokens_, shape, {{open, open + 1}, {close, close + 1}});
     split_other(cell, scopes);
+    return shape.end;
   }
 
   // "int n::f() { ... }" as "namespace n { int f() { ... } }".
   void split_within(const Shape& shape, TokenRange range,
                     std::vector<std::string> scopes) {
-    CellText cell = blank_before(tokens_[shape.begin]);
-    const std::size_t first = tokens_[range.begin].offset;
-    const std::size_t at =
-        cell.text.size() + first - tokens_[shape.begin].offset;
-    cell.text += tokens_.text(shape.begin, shape.end);
-    const std::size_t size = tokens_[range.end].offset - first;
-    cell.text.replace(at, size, size, ' ');
+    const CellText cell = without(tokens_, shape, {range});
     std::string name = tokens_.plain(range.begin, range.end - 1);
     std::erase(name, ' ');
     scopes.push_back("namespace " + name);
     split_other(cell, scopes);
-  }
-
-  // So that what follows has its line and its column.
-  CellText blank_before(const Token& token) const {
-    return at_place(tokens_.cell().name, token.line, token.column, "");
   }
 
   void split_other(const CellText& cell,
@@ -282,7 +291,7 @@ class Splitter {
   // One line, or all from #if to its #endif.
   std::size_t split_directive(std::size_t i, std::size_t end,
                               const std::vector<std::string>& scopes) {
-    if (split_header(i, scopes)) return i + 1;
+    if (split_header(i, scopes) || take_pack(tokens_[i])) return i + 1;
     if (!directive_word(tokens_[i].text).starts_with("if")) {
       take_directives(i, i + 1, scopes);
       return i + 1;
@@ -448,6 +457,7 @@ class Splitter {
   std::set<std::string> doubts_;
   std::set<std::string> headers_;     // that are parts of the cell
   std::set<std::string> namespaces_;  // "a" and "a::b"
+  std::vector<std::string> packs_ = {""};
   std::vector<Item> items_;
 };
 
@@ -465,11 +475,23 @@ std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
     return place->second;
   };
   Splitter splitter(cell, choose_once, known);
+  const auto packs =
+      known.packs != nullptr ? *known.packs : std::vector<std::string>();
   std::vector<Item> items = splitter.run();
   if (splitter.doubts().empty() || known.ask == nullptr ||
       !known.ask(splitter.doubts(), items))
     return items;
+  if (known.packs != nullptr) *known.packs = packs;
   return Splitter(cell, choose_once, known).run();
+}
+
+std::string class_word_of(const Item& item) {
+  const std::string word = item.text.substr(0, item.text.find_first_of(" \n"));
+  const bool is_type =
+      item.key.starts_with("t:") || item.key.starts_with("forward:");
+  const bool is_class =
+      word == "struct" || word == "class" || word == "union" || word == "enum";
+  return is_type && is_class ? word : "";
 }
 
 bool is_function(const Item& item) {

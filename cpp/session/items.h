@@ -106,12 +106,18 @@ struct Known {
   std::function<bool(const std::set<std::string>& names,
                      const std::vector<Item>& items)>
       ask = nullptr;
+  /// What "#pragma pack" says, the newest last; the cell changes it.
+  std::vector<std::string>* packs = nullptr;
   /// The text that `#include "a.h"` in a file stands for, if it is one of the
   /// user's own. An empty one: the session has it.
   std::function<std::optional<CellText>(std::string_view line,
                                         const std::string& from)>
       find_header = nullptr;
 };
+
+/// "struct", "class", "union" or "enum" of a type that a variable of its name
+/// hides; empty for another item.
+std::string class_word_of(const Item& item);
 
 /// A function that is declared or defined, or a template of one.
 bool is_function(const Item& item);

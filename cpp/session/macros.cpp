@@ -173,7 +173,7 @@ void Macros::take(std::string_view line, bool is_conditional) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     // Without comments and the ends of lines.
     if (tokens[i].offset < end) continue;
-    const std::size_t behind = tokens[i - 1].offset + tokens[i - 1].text.size();
+    const std::size_t behind = tokens[i - 1].end;
     if (!macro.body.empty() && behind < tokens[i].offset) macro.body += ' ';
     macro.body += tokens[i].text;
   }
@@ -231,6 +231,21 @@ NameKind Macros::kind_of(std::string_view name, const KindOf& of_others) const {
                                              : NameKind::Unknown;
 }
 
+constexpr int kDeepestMacro = 16;  // macros within each other
+
+// Whether it may make a name, itself or by another macro.
+bool Macros::pastes(const Macro& macro, int depth) const {
+  if (macro.body.find("##") != macro.body.npos) return true;
+  const CellText text = text_of(macro.body);
+  return depth < kDeepestMacro && macro.takes_arguments &&
+         std::ranges::any_of(
+             tokens_of(text),
+             [&](const Token& token) {
+               const Macro* const next = find(token.text);
+               return next != nullptr && pastes(*next, depth + 1);
+             });
+}
+
 bool Macros::is_structural(const Macro& macro, int depth) const {
   if (macro.body.find("<<<") != macro.body.npos) return true;
   const CellText text = text_of(macro.body);
@@ -240,9 +255,9 @@ bool Macros::is_structural(const Macro& macro, int depth) const {
   if (!first.is_identifier())
     return first.is("{") || first.is("}") || first.is("[");
   if (begins_piece(first.text)) return true;
-  constexpr int kDeepest = 16;
   const Macro* const next = find(first.text);
-  return next != nullptr && depth < kDeepest && is_structural(*next, depth + 1);
+  return next != nullptr && depth < kDeepestMacro &&
+         is_structural(*next, depth + 1);
 }
 
 // Nothing for what only the preprocessor can do.
@@ -295,7 +310,7 @@ std::optional<std::string> Macros::replacement(
     const std::string piece =
         value == values.end() ? std::string(tokens[i].text) : value->second;
     made += is_quoted ? as_string_literal(piece) : piece;
-    behind = tokens[i].offset + tokens[i].text.size();
+    behind = tokens[i].end;
   }
   return made;
 }
@@ -331,10 +346,9 @@ std::string Macros::expand(const CellText& cell, Active& active,
         macro != nullptr && macro->body.find("<<<") != macro->body.npos;
     const bool is_wanted =
         macro != nullptr &&
-        (is_launch ||
-         (depth.is_outside() &&
-          (is_structural(*macro) || (begins && macro->takes_arguments) ||
-           macro->body.find("##") != macro->body.npos)));
+        (is_launch || (depth.is_outside() &&
+                       (is_structural(*macro) ||
+                        (begins && macro->takes_arguments) || pastes(*macro))));
     std::size_t last = i;
     std::vector<std::string> given;
     bool is_whole = is_wanted;
@@ -351,7 +365,7 @@ std::string Macros::expand(const CellText& cell, Active& active,
       depth.pass(i);
       continue;
     }
-    const std::size_t end = tokens[last].offset + tokens[last].text.size();
+    const std::size_t end = tokens[last].end;
     text += cell.text.substr(copied, token.offset - copied);
     active.emplace(token.text);
     text += expand(CellText{cell.name, *made}, active, nullptr);

@@ -50,6 +50,7 @@ class Macros {
   using Active = std::set<std::string, std::less<>>;
 
   bool is_structural(const Macro& macro, int depth = 0) const;
+  bool pastes(const Macro& macro, int depth = 0) const;
   std::optional<std::string> replacement(
       const Macro& macro, const std::vector<std::string>& given) const;
   std::string expand(const CellText& cell, Active& active, MacroDoubts* doubts);

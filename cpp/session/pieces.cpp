@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/concat.h"
+#include "session/statements.h"
 
 namespace gpuos::session {
 namespace {
@@ -26,8 +27,9 @@ bool is_class_key(const TokenList& tokens, std::size_t i) {
 
 class ShapeFinder {
  public:
-  ShapeFinder(const TokenList& tokens, std::size_t begin, std::size_t end)
-      : tokens_(tokens), end_(end), at_(begin) {
+  ShapeFinder(const TokenList& tokens, std::size_t begin, std::size_t end,
+              std::size_t wrapped)
+      : tokens_(tokens), end_(end), wrapped_(wrapped), at_(begin) {
     shape_.begin = begin;
   }
 
@@ -177,6 +179,8 @@ class ShapeFinder {
                i > shape_.start && tokens_.is_identifier(i - 1) &&
                !tokens_.is(i - 1, "operator") && tokens_.behind_angles(i) > i) {
       at_ = tokens_.behind_angles(i);
+    } else if (shape_.initializer != 0 && behind_arguments(tokens_, i) > i) {
+      at_ = behind_arguments(tokens_, i);
     } else {
       see_token();
       ++at_;
@@ -202,17 +206,28 @@ class ShapeFinder {
       shape_.commas.push_back(at_);
   }
 
+  // "T x(&y)" and "T* x(&y)", but not "T (&x)[2]" and "const T (*f)(int)".
+  bool follows_name(std::size_t open) const {
+    if (open < shape_.start + 2 || !tokens_.is_identifier(open - 1) ||
+        begins_declaration(tokens_[open - 1].text))
+      return false;
+    const Token& type = tokens_[open - 2];
+    return type.is("*") || type.is("&") || type.is(">") ||
+           (type.is_identifier() &&
+            (is_type_word(type.text) || !begins_declaration(type.text)));
+  }
+
   void see_parentheses() {
     const std::size_t open = at_;
     at_ = tokens_.behind(open);
-    if (shape_.initializer != 0 || shape_.parameters != 0 || open == 0 ||
+    if (shape_.initializer != 0 || shape_.parameters != 0 || open == wrapped_ ||
         shape_.launch != 0)
       return;
     const Token& before = tokens_[open - 1];
-    if (before.is("operator")) return;  // operator()(...)
-    if (takes_parentheses(before)) return;
+    if (before.is("operator")) return;                        // operator()(...)
+    if (takes_parentheses(before) || before.is(",")) return;  // "x, (y)"
     if (behind_marks(tokens_, open + 1) > open + 1 &&
-        !tokens_.is(open + 1, "const")) {
+        !tokens_.is(open + 1, "const") && !follows_name(open)) {
       if (shape_.group == 0) shape_.group = open;
       // "int (&f(int a))[2]"
       const std::size_t name = behind_marks(tokens_, open + 1);
@@ -226,6 +241,7 @@ class ShapeFinder {
 
   const TokenList& tokens_;
   std::size_t end_;
+  std::size_t wrapped_;
   std::size_t at_;
   Shape shape_;
 };
@@ -247,6 +263,25 @@ std::size_t TokenList::behind_angles(std::size_t i) const {
     if (depth <= 0) return j;
   }
   return i;
+}
+
+// "int a = b < c, d = e > f;" compares, because arguments have no '='.
+std::size_t behind_arguments(const TokenList& tokens, std::size_t i) {
+  if (!tokens.is(i, "<") || i == 0 || !tokens.is_identifier(i - 1)) return i;
+  const std::size_t end = tokens.behind_angles(i);
+  for (std::size_t j = i; j < end;) {
+    const bool is_one = tokens.is(j, "=") && !tokens.is(j - 1, "=") &&
+                        !tokens.is(j - 1, "!") && !tokens.is(j - 1, "<") &&
+                        !tokens.is(j - 1, ">") && !tokens.is(j + 1, "=");
+    if (is_one) return i;
+    const bool skips =
+        tokens.is(j, "(") || tokens.is(j, "[") || tokens.is(j, "{");
+    j = skips ? tokens.behind(j) : j + 1;
+  }
+  const bool has_operand =
+      tokens.is_identifier(end) || tokens.is(end, "=") || tokens.is(end, "-") ||
+      (end < tokens.size() && tokens[end].kind == TokenKind::Number);
+  return has_operand ? i : end;
 }
 
 std::size_t behind_marks(const TokenList& tokens, std::size_t i) {
@@ -292,7 +327,7 @@ std::string TokenList::text(std::size_t begin, std::size_t end) const {
   if (begin >= end) return "";
   const Token& last = tokens_[end - 1];
   const std::size_t from = tokens_[begin].offset;
-  return cell_.text.substr(from, last.offset + last.text.size() - from);
+  return cell_.text.substr(from, last.end - from);
 }
 
 std::string TokenList::plain(std::size_t begin, std::size_t end) const {
@@ -310,8 +345,9 @@ void TokenList::fail(std::size_t i, const std::string& what) const {
   fail_at(cell_, token.line, token.column, what);
 }
 
-Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end) {
-  return ShapeFinder(tokens, begin, end).run();
+Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end,
+                 std::size_t wrapped) {
+  return ShapeFinder(tokens, begin, end, wrapped).run();
 }
 
 std::size_t find_class_name(const TokenList& tokens, const Shape& shape) {

@@ -45,6 +45,10 @@ class TokenList {
   std::vector<std::size_t> partner_;
 };
 
+/// The index behind the '>' of "f<int, 3>" whose '<' is at `i`, in a value; `i`
+/// if it compares.
+std::size_t behind_arguments(const TokenList& tokens, std::size_t i);
+
 /// From token `begin` to before token `end`.
 struct TokenRange {
   std::size_t begin = 0;
@@ -74,9 +78,11 @@ struct Shape {
   bool is_class() const { return has_class_key; }
 };
 
-/// The declaration or statement that begins at token `begin`.
-/// Throws: CompileError if it does not end.
-Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end);
+/// The declaration or statement that begins at token `begin`. `wrapped`: the
+/// '(' around the name in "T (x);", if there is one. Throws: CompileError if it
+/// does not end.
+Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end,
+                 std::size_t wrapped = 0);
 
 /// Behind "*", "&", "const" and "A::*" of a declarator.
 std::size_t behind_marks(const TokenList& tokens, std::size_t i);

@@ -103,9 +103,7 @@ class TypeWriter {
 
   // Newlines stay, so that lines keep their numbers.
   void blank(std::size_t begin, std::size_t end) {
-    const Token& last = tokens_[end - 1];
-    const std::size_t behind = last.offset + last.text.size();
-    for (std::size_t i = tokens_[begin].offset; i < behind; ++i) {
+    for (std::size_t i = tokens_[begin].offset; i < tokens_[end - 1].end; ++i) {
       if (text_[i] != '\n') text_[i] = ' ';
     }
   }

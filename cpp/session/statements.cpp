@@ -20,8 +20,8 @@ constexpr std::array kBeginStatements = std::to_array<std::string_view>(
      "new",          "sizeof",     "this",
      "true",         "false",      "nullptr",
      "static_cast",  "const_cast", "reinterpret_cast",
-     "dynamic_cast", "typeid",     "not",
-     "co_await",     "asm"});
+     "dynamic_cast", "typeid",     "co_await",
+     "asm"});
 
 // These words begin a type, or come before one.
 constexpr std::array kBeginDeclarations =
@@ -63,6 +63,7 @@ constexpr std::array kBeginDeclarations =
                                      "explicit",
                                      "virtual",
                                      "friend",
+                                     "mutable",
                                      "register",
                                      "concept",
                                      "requires",
@@ -81,21 +82,27 @@ constexpr std::array kBeginDeclarations =
                                      "__inline__",
                                      "__noinline__"});
 
+constexpr std::array kTypes = std::to_array<std::string_view>(
+    {"auto", "decltype", "void", "bool", "char", "short", "int", "long",
+     "float", "double", "signed", "unsigned", "wchar_t", "char8_t", "char16_t",
+     "char32_t"});
+
+constexpr std::array kClassKeys =
+    std::to_array<std::string_view>({"struct", "class", "union", "enum"});
+
+// These words begin what declares no variable and no function.
+constexpr std::array kBeginOthers = std::to_array<std::string_view>(
+    {"using", "namespace", "template", "operator", "static_assert", "concept",
+     "requires"});
+
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words,
                std::string_view text) {
   return std::ranges::find(words, text) != words.end();
 }
 
-bool is_word_operator(const TokenList& tokens, std::size_t i) {
-  return tokens.is(i, "and") || tokens.is(i, "or") || tokens.is(i, "xor") ||
-         tokens.is(i, "bitand") || tokens.is(i, "bitor") ||
-         tokens.is(i, "not_eq") || tokens.is(i, "and_eq") ||
-         tokens.is(i, "or_eq") || tokens.is(i, "xor_eq");
-}
-
 bool is_plain_name(const TokenList& tokens, std::size_t i) {
-  return tokens.is_identifier(i) && !is_word_operator(tokens, i) &&
+  return tokens.is_identifier(i) &&
          !is_one_of(kBeginStatements, tokens[i].text);
 }
 
@@ -136,6 +143,11 @@ std::string joined_text(const TokenList& tokens, std::size_t begin,
   return text;
 }
 
+bool is_label(const TokenList& tokens, std::size_t i) {
+  return is_plain_name(tokens, i) && !begins_declaration(tokens[i].text) &&
+         !tokens.is(i, "default") && tokens.is(i + 1, ":");
+}
+
 bool ends_declarator(const TokenList& tokens, std::size_t i) {
   for (const std::string_view text : {"=", ";", ",", "(", "[", "{"}) {
     if (tokens.is(i, text)) return true;
@@ -158,7 +170,9 @@ bool is_group_declaration(const TokenList& tokens, std::size_t open,
   const std::size_t name = behind_marks(tokens, open + 1);
   const std::size_t behind = tokens.behind(open);
   if (name == open + 1 || !tokens.is_identifier(name)) return false;
-  if (!tokens.is(behind, "(") && !tokens.is(behind, "[")) return false;
+  if (!tokens.is(behind, "(") && !tokens.is(behind, "["))
+    return ends_declarator(tokens, behind) &&
+           kind_of(type, false) == NameKind::Type;
   const NameKind kind = kind_of(type, true);
   return kind == NameKind::Type || tokens.is(behind, "(");
 }
@@ -306,6 +320,8 @@ bool begins_declaration(std::string_view word) {
   return is_one_of(kBeginDeclarations, word);
 }
 
+bool is_type_word(std::string_view word) { return is_one_of(kTypes, word); }
+
 bool begins_piece(std::string_view word) {
   return begins_declaration(word) || is_one_of(kBeginStatements, word);
 }
@@ -342,8 +358,63 @@ bool is_expression(const TokenList& tokens, std::size_t i) {
   constexpr std::array kOthers = std::to_array<std::string_view>(
       {"{", "for", "while", "do", "if", "switch", "try", "return", "goto",
        "break", "continue", "asm", "case", "default"});
-  const bool is_label = tokens.is_identifier(i) && tokens.is(i + 1, ":");
-  return !is_label && !is_one_of(kOthers, tokens[i].text);
+  return !is_label(tokens, i) && !is_one_of(kOthers, tokens[i].text);
+}
+
+bool jumps(const TokenList& tokens, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const bool begins = i == begin || tokens.is(i - 1, ";") ||
+                        tokens.is(i - 1, "{") || tokens.is(i - 1, "}");
+    if (tokens.is(i, "goto") || (begins && is_label(tokens, i))) return true;
+  }
+  return false;
+}
+
+std::size_t find_wrapped_name(const TokenList& tokens, std::size_t i,
+                              const KindOf& kind_of) {
+  while (tokens.is(i, "template") && tokens.is(i + 1, "<"))
+    i = tokens.behind_angles(i + 1);
+  bool is_declared = false;
+  bool has_type = false;
+  for (; i < tokens.size() && begins_declaration(tokens[i].text); ++i) {
+    if (is_one_of(kBeginOthers, tokens[i].text)) return 0;
+    is_declared = true;
+    has_type |= is_one_of(kTypes, tokens[i].text);
+    if (is_one_of(kClassKeys, tokens[i].text) && tokens.is_identifier(i + 1))
+      has_type = ++i > 0;
+    const bool is_text = tokens.is(i, "extern") && i + 1 < tokens.size() &&
+                         tokens[i + 1].kind == TokenKind::Text;
+    const bool has_arguments =  // "alignas(8)", but not "int (x)"
+        tokens.is(i + 1, "(") && (!has_type || tokens.is(i, "decltype"));
+    if (has_arguments) i = tokens.behind(i + 1) - 1;
+    if (is_text) ++i;
+  }
+  const QualifiedName name = read_name(tokens, i);
+  const bool is_named = name.end > i &&
+                        (tokens.is(i, "::") || is_plain_name(tokens, i)) &&
+                        !name.is_special && name.last != name.before_last;
+  if (!has_type && !is_named) return 0;
+  const std::size_t open = has_type ? behind_marks(tokens, i) : name.end;
+  if (!tokens.is(open, "(")) return 0;
+  const std::size_t close = tokens.behind(open) - 1;
+  std::size_t end = open + 2;
+  while (tokens.is(end, "[")) end = tokens.behind(end);
+  const bool is_wrapped = is_plain_name(tokens, open + 1) && end == close &&
+                          !begins_declaration(tokens[open + 1].text) &&
+                          ends_declarator(tokens, close + 1);
+  if (!is_wrapped || has_type) return is_wrapped ? open : 0;
+  const bool is_one = tokens.is(i, name.last);
+  const NameKind kind =
+      kind_of(is_one ? name.first : joined_text(tokens, i, open), false);
+  if (kind == NameKind::Value) return 0;
+  if (kind == NameKind::Type || is_declared) return open;
+  // "free(p);" is a call, because it would declare p again.
+  const std::string_view inner = tokens[open + 1].text;
+  if (is_one &&
+      (inner.starts_with("std") || kind_of(inner, false) == NameKind::Value))
+    return 0;
+  return kind_of(joined_text(tokens, i, open), true) == NameKind::Type ? open
+                                                                       : 0;
 }
 
 std::size_t behind_statement(const TokenList& tokens, std::size_t i,

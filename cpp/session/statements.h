@@ -12,10 +12,21 @@ namespace gpuos::session {
 bool begins_declaration(std::string_view word);
 bool begins_piece(std::string_view word);
 
+/// Whether a word is a type or a part of its name, as "unsigned" is.
+bool is_type_word(std::string_view word);
+
 /// Whether a statement begins at `i` that is no declaration. "k<<<1, 1>>>();"
 /// and "f();" are told by their shapes, not here.
 bool is_statement(const TokenList& tokens, std::size_t i,
                   const KindOf& kind_of);
+
+/// Whether the statement from `begin` to `end` has a label or a goto.
+bool jumps(const TokenList& tokens, std::size_t begin, std::size_t end);
+
+/// The '(' of "T (x);" and "int (f)(int);", which mean what "T x;" would; 0 if
+/// there is none. "f(x);" looks the same.
+std::size_t find_wrapped_name(const TokenList& tokens, std::size_t i,
+                              const KindOf& kind_of);
 
 /// Whether the statement at `i` is an expression, which declares nothing.
 bool is_expression(const TokenList& tokens, std::size_t i);

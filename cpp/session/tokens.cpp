@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -9,6 +10,34 @@
 
 namespace gpuos::session {
 namespace {
+
+// Returns the primary spelling of operators and brackets that have another one.
+// Empty for all others.
+std::string_view primary_spelling(std::string_view text) {
+  using Pair = std::pair<std::string_view, std::string_view>;
+  constexpr std::array kSpellings = std::to_array<Pair>({{"and", "&&"},
+                                                         {"or", "||"},
+                                                         {"not", "!"},
+                                                         {"bitand", "&"},
+                                                         {"bitor", "|"},
+                                                         {"xor", "^"},
+                                                         {"compl", "~"},
+                                                         {"and_eq", "&="},
+                                                         {"or_eq", "|="},
+                                                         {"xor_eq", "^="},
+                                                         {"not_eq", "!="},
+                                                         {"<%", "{"},
+                                                         {"%>", "}"},
+                                                         {"<:", "["},
+                                                         {":>", "]"},
+                                                         {"%:", "#"}});
+  const bool may_be_one =
+      text.size() >= 2 && text.size() <= 6 &&
+      std::string_view("anobxc<%:").find(text[0]) != std::string_view::npos;
+  if (!may_be_one) return "";
+  const auto found = std::ranges::find(kSpellings, text, &Pair::first);
+  return found == kSpellings.end() ? "" : found->second;
+}
 
 class Tokenizer {
  public:
@@ -18,11 +47,10 @@ class Tokenizer {
   std::vector<Token> run() {
     for (CToken read = scanner_.next(); read.kind != TokenKind::End;
          read = scanner_.next()) {
-      Token token{read, offset_of(read), 0, 0};
-      place(token.offset, token.line, token.column);
+      Token token = placed(read);
       refuse_open(token);
       if (token.kind == TokenKind::Directive) see_directive(token);
-      tokens_.push_back(token);
+      push(token);
     }
     return std::move(tokens_);
   }
@@ -30,6 +58,24 @@ class Tokenizer {
  private:
   std::size_t offset_of(const CToken& token) const {
     return static_cast<std::size_t>(token.text.data() - text_.data());
+  }
+
+  Token placed(const CToken& read) {
+    const std::size_t offset = offset_of(read);
+    Token token{read, offset, offset + read.text.size(), 0, 0};
+    place(offset, token.line, token.column);
+    return token;
+  }
+
+  // Adds a token, and one for each character of its primary spelling.
+  void push(Token token) {
+    const std::string_view spelling = primary_spelling(token.text);
+    if (spelling.empty()) return tokens_.push_back(token);
+    token.kind = TokenKind::Punctuator;
+    for (std::size_t i = 0; i < spelling.size(); ++i, ++token.offset) {
+      token.text = spelling.substr(i, 1);
+      tokens_.push_back(token);
+    }
   }
 
   // Counts the lines up to `offset`, which never goes back.
@@ -72,6 +118,7 @@ class Tokenizer {
         (!condition.is("0") && !condition.is("false")))
       return;
     const std::size_t end = skip_group();
+    token.end = end;
     token.text = text_.substr(token.offset, end - token.offset);
   }
 
@@ -84,8 +131,7 @@ class Tokenizer {
       const CToken read = scanner_.next();
       if (read.kind == TokenKind::End) return text_.size();
       if (read.kind == TokenKind::OpenComment) {
-        Token open{read, offset_of(read), 0, 0};
-        place(open.offset, open.line, open.column);
+        Token open = placed(read);
         refuse_open(open);
       }
       if (read.kind != TokenKind::Directive) continue;

@@ -57,7 +57,9 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
     for (std::size_t i = begin; i < end; ++i) {
       if (tokens.is(i, "<") && tokens.behind_angles(i) > i)
         i = tokens.behind_angles(i);
-      if (!tokens.is(i, "[") || i == begin) continue;
+      // "n __attribute__((unused))", but not before the type.
+      const bool is_behind = i > begin + 1 && tokens.is(i, "__attribute__");
+      if ((!tokens.is(i, "[") && !is_behind) || i == begin) continue;
       at = i;
       break;
     }
@@ -111,7 +113,7 @@ std::string count_of(const TokenList& tokens, const Declarator& declarator) {
     if (tokens.is(i, ",") && i + 1 < close) ++count;
     const bool skips =
         tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{");
-    i = skips ? tokens.behind(i) : i + 1;
+    i = skips ? tokens.behind(i) : std::max(i + 1, behind_arguments(tokens, i));
   }
   return std::to_string(count);
 }
@@ -245,13 +247,21 @@ class Variables {
     const auto append = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const Token& token = tokens_[i];
+        const bool is_rest =  // the second '&' of "and"
+            i > begin && tokens_[i - 1].end == token.end;
         for (; line < static_cast<std::size_t>(token.line); ++line)
           text += '\n';
-        if (is_dropped(tokens_, i) && i < declarators_.front().begin) continue;
-        if (!text.empty() && !is_one_operator(tokens_, i)) text += ' ';
+        if (is_rest ||
+            (is_dropped(tokens_, i) && i < declarators_.front().begin))
+          continue;
+        // A macro may make a text of it: blanks stay as they are.
+        const bool is_joined = i > begin && tokens_[i - 1].end == token.offset;
+        if (!text.empty() && !is_joined) text += ' ';
         if (i == declarator.name) item.name_at = text.size();
-        text += token.text;
-        line += static_cast<std::size_t>(std::ranges::count(token.text, '\n'));
+        // "<%" stays as well, and is not "{" to a macro.
+        const std::string written = tokens_.text(i, i + 1);
+        text += written;
+        line += static_cast<std::size_t>(std::ranges::count(written, '\n'));
       }
     };
     append(shape_.begin, declarators_.front().begin);

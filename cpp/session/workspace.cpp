@@ -324,11 +324,24 @@ void Workspace::take_device(const Item& item, Attempt& attempt,
     return;
   }
   if (item.kind == ItemKind::Header) definitions_.erase(item, current_);
+  put_whole(concat("declared:", item.key));
   if (const EntryPtr entry = header_.put(item, report.cell, current_))
     attempt.added.push_back(entry);
+  if (item.key.starts_with("declared:") &&
+      header_.find(item.key.substr(9)) != nullptr)
+    put_whole(item.key);
   if (item.kind == ItemKind::Function || item.kind == ItemKind::Kernel ||
       item.kind == ItemKind::Variable)
     attempt.jobs.push_back(make_job(item, report.cell, header_));
+}
+
+// A definition follows, so that the declaration may be constexpr or inline.
+void Workspace::put_whole(const std::string& declaration) {
+  const EntryPtr entry = header_.find(declaration);
+  if (entry == nullptr || entry->item.header == entry->item.text) return;
+  Item whole = entry->item;
+  whole.header = whole.text;
+  header_.put(whole, entry->cell, current_);
 }
 
 void Workspace::refuse_host_name(const Item& item, const CellText& cell) const {
@@ -373,7 +386,8 @@ std::vector<EntryPtr> Workspace::unseen(
   std::vector<EntryPtr> found;
   for (const EntryPtr& entry : added) {
     // A definition checks its own declaration.
-    if (!seen.contains(entry) && !defined.contains(entry->item.key))
+    if (!seen.contains(entry) && !defined.contains(entry->item.key) &&
+        header_.find(entry->item.key) == entry)
       found.push_back(entry);
   }
   return found;

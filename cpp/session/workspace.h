@@ -123,6 +123,7 @@ class Workspace {
   void take_device(const Item& item, Attempt& attempt, CellReport& report);
   void take_host(Item item, Attempt& attempt, CellReport& report);
   bool is_host_statement(const Item& item, const Attempt& attempt) const;
+  void put_whole(const std::string& declaration);
   void refuse_other_side(const Item& item, const CellText& cell) const;
   void refuse_host_name(const Item& item, const CellText& cell) const;
   std::set<std::string> find_host_only(const std::vector<Item>& items,
@@ -147,6 +148,8 @@ class Workspace {
   Definitions definitions_;
   Macros macros_;                            // of accepted cells
   Macros reading_;                           // and of the cell that runs
+  std::vector<std::string> packs_ = {""};    // of accepted cells
+  std::vector<std::string> reading_packs_;   // and of the cell that runs
   std::map<std::string, NameKind> answers_;  // of the C++ compiler, for a cell
   std::map<std::string, LaunchFunction> launches_;
   std::map<std::string, DefinitionPtr> instances_;

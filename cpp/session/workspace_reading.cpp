@@ -10,6 +10,17 @@
 namespace gpuos::session {
 namespace {
 
+// Spells "%:define" as "# define", which the session looks for.
+std::string with_plain_directives(std::string text) {
+  if (text.find("%:") == text.npos) return text;
+  const CellText cell{"", text};
+  for (const Token& token : tokenize(cell)) {
+    if (token.kind == TokenKind::Directive && token.text.starts_with('%'))
+      text.replace(token.offset, 2, "# ");
+  }
+  return text;
+}
+
 bool has_include(const std::string& text) {
   return text.find("#include") != text.npos;
 }
@@ -20,7 +31,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   CellText cell{name.empty() ? concat("cell ", cells_ + 1) : std::string(name),
                 ""};
   cell.written = in_plain_lines(text);
-  cell.text = cell.written;
+  cell.text = with_plain_directives(cell.written);
   const bool has_includes = host_.has_includes() || has_include(cell.text);
   Macros macros = macros_;
   MacroDoubts doubts;
@@ -43,8 +54,12 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   const auto run_expanded = [&] {
     reading_ = macros;
     CellReport report = run_text({cell.name, expanded, cell.written});
-    current_.record([this, before = macros_] { macros_ = before; });
+    current_.record([this, before = macros_, packs = packs_] {
+      macros_ = before;
+      packs_ = packs;
+    });
     macros_ = macros;
+    packs_ = reading_packs_;
     return report;
   };
   std::exception_ptr error;
@@ -91,6 +106,7 @@ bool Workspace::ask(const std::set<std::string>& names,
 
 std::vector<Item> Workspace::split(const CellText& cell) {
   answers_.clear();
+  reading_packs_ = packs_;
   const Known known{.kind_of =
                         [this](std::string_view name, bool is_needed) {
                           return kind_of_name(name, is_needed);
@@ -106,6 +122,7 @@ std::vector<Item> Workspace::split(const CellText& cell) {
                             const std::vector<Item>& items) {
                           return ask(names, items, cell);
                         },
+                    .packs = &reading_packs_,
                     .find_header =
                         [this](std::string_view line, const std::string& from) {
                           return find_header(line, from);

@@ -61,9 +61,10 @@ std::string textN = outN.str();
 template <class T> struct TN { T x; T f(T y); template <class U> U g(U); };
 template <class T> T TN<T>::f(T y) { return x + y; }
 template <class T> template <class U> U TN<T>::g(U u) { return u + x; }
+template <class A, class B = A> A castN(B b) { return A(b); }
 TN<int> tN{3};
-int uN = tN.f(4);
-= uN + tN.g(2.5)
+int uN = castN<int, long>(tN.f(4)), vN = uN < 3, wN = uN > (2);
+= uN + tN.g(2.5) + vN + wN
 """,
     "specialisation": r"""
 template <class T> struct KN { static int f() { return 1; } };
@@ -87,10 +88,12 @@ int (MN::*pN)() const = &MN::f;
     "macro": r"""
 #define WN 6 // of src/*.h
 #define PAIRN(a, b) \\n  (a) * 10 + (b)
+#define QUOTEN(a) #a
+const std::string quotedN = QUOTEN(a+b and c);
 std::vector<int> vN(WN);
 std::vector<int> wN(WN, PAIRN(WN, 2));
 int iN[WN] = {PAIRN(1, 2)};
-= vN.size() + wN[1] + iN[0]
+= vN.size() + wN[1] + iN[0] + quotedN.size()
 """,
     "macro before a function": r"""
 #define HDN __host__ __device__ inline
@@ -252,7 +255,9 @@ static int againN(int x) { return x * 3; }
 = evenN(10) + oddN(3) + earlyN(4) + usesN(2)
 """,
     "special member": r"""
-struct MN { int v; MN(); MN(const MN&); ~MN(); MN& operator<<=(int k); static const char* text; };
+struct MN { int v; MN(); MN(const MN&); ~MN(); MN& operator<<=(int k); static const char* text; int& at(int); int at(int) const; };
+int& MN::at(int) { return v; }
+int MN::at(int k) const { return k; }
 MN::MN() : v(1) {}
 MN::MN(const MN&) = default;
 MN::~MN() = default;
@@ -261,7 +266,7 @@ const char* MN::text = "ab";
 void neverN(double) = delete;
 MN mN;
 ! mN <<= 3;
-= MN(mN).v + MN::text[1]
+= MN(mN).at(0) + MN::text[1] + const_cast<const MN&>(mN).at(5)
 """,
     "instance": r"""
 template <class T> T halfN(T x) { return x / 2; }
@@ -270,6 +275,72 @@ template <class T> struct OneN { T f() { return 3; } };
 extern template struct OneN<long>;
 template struct OneN<long>;
 = halfN(5) + OneN<long>{}.f()
+""",
+    "parentheses": r"""
+typedef int TN;
+TN (aN), (bN) = 3;
+std::vector<TN> (vN)(2), wN{vN};
+TN (fN)(TN x) { return x + 1; }
+int (rowN[2]) = {1, 2}, (cN)(4);
+! (fN)(aN);
+= aN + bN + vN.size() + wN.size() + fN(rowN[1]) + cN
+""",
+    "other spellings": r"""
+struct DN <% int x; bool operator not() const <% return x == 0; %> %>;
+%:define SIZEN 2
+int dN<:SIZEN:> = <%3, 4%>;
+bool bN = not DN<%1%> or dN<:1:> not_eq 4;
+int wN(int bitand x, int and) <% return compl x bitand 7; %>
+= wN(dN[0], 1) + bN + (not DN{0})
+""",
+    "jump": r"""
+int iN, jN;
+! againN: ++iN; if (iN < 4) goto againN;
+! if (iN > 3) goto endN; ++jN; (void)iN; endN: jN += 2;
+= iN * 10 + jN
+""",
+    "two classes of a friend": r"""
+class SN;
+class RN { int x = 2; friend int bothN(const RN&, const SN&); friend RN operator@(const RN&, const SN&); };
+class SN { int y = 3; friend int bothN(const RN&, const SN&); friend RN operator@(const RN&, const SN&); };
+int bothN(const RN& r, const SN& s) { return r.x * 10 + s.y; }
+RN operator@(const RN& r, const SN& s) { RN t = r; t.x += s.y; return t; }
+= bothN(RN{} @ SN{}, SN{})
+""",
+    "guard": r"""
+#ifndef LIMITN\n#define LIMITN 4\n#endif
+#ifndef LIMITN\n#define LIMITN 5\n#endif
+int limitN = LIMITN;
+inline int laterN() { return LIMITN; }
+#ifdef LIMITN\n#undef LIMITN\n#define LIMITN 6\n#endif
+int listN[LIMITN];
+= limitN * 100 + sizeof(listN) + laterN()
+""",
+    "linkage of C": r"""
+extern "C" int far_N(int);
+int useN(int x) { return far_N(x) + 1; }
+extern "C" { int near_N(int); }
+extern "C" int far_N(int x) { return near_N(x) * 2; }
+extern "C" { int near_N(int x) { return x + 3; } }
+= useN(4) + near_N(1)
+""",
+    "both sides": r"""
+#define HN __host__ __device__
+struct BN { int x; HN BN(int a) : x(a) {} HN int at(int k) const; HN BN& operator+=(const BN& o); };
+HN int BN::at(int k) const { return x * k; }
+HN BN& BN::operator+=(const BN& o) { x += o.at(2); return *this; }
+HN int sumN(BN a, BN b) { return (a += b).at(1); }
+BN bN = BN(3) += BN(4);
+= bN.at(2) + sumN(bN, BN(1))
+""",
+    "pack": r"""
+#pragma pack(push, 1)
+struct ON { char c; double d; };
+template <class T> struct QN { char c; T d; };
+#pragma pack(pop)
+struct RN { char c; double d; ON o; };
+QN<double> qN; RN rN{1, 2, {3, 4}};
+= sizeof(qN) * 100 + sizeof(ON) * 10 + sizeof(rN) + rN.o.d
 """,
 }
 OPERATORS = ["+", "-", "*", "&", "|", "^", "%", "<<"]

@@ -92,6 +92,22 @@ __global__ void fkN(float* o) { o[0] = AliasN{2}(4) + textN()[0]; }
 __global__ void pkN(float* o) { o[0] = condN() + LENGTHN; }
 = pkN
 """,
+    "declared constexpr": r"""
+__host__ __device__ constexpr int cxN(int);
+inline __device__ float ixN(float);
+__global__ void cxkN(float* o) { o[0] = cxN(3) + ixN(1); }
+__host__ __device__ constexpr int cxN(int x) { return x * 2; }
+__device__ int sizedN[cxN(2)];
+inline __device__ float ixN(float x) { return x + sizedN[3]; }
+= cxkN
+""",
+    "parentheses of the device": r"""
+typedef float DTN;
+__device__ DTN (xN), yN<:2:> = <% 1, 2 %>;
+__device__ DTN (pfN)(DTN x) { return not x ? xN : x + yN[1]; }
+__global__ void (pgkN)(DTN* o) { o[0] = pfN(3); }
+= pgkN
+""",
 }
 
 

@@ -230,7 +230,15 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), [*itertools.permutations(KINDS, 2)])
+# A variable may hide a type, as in "struct s s;".
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pair
+        for pair in itertools.permutations(KINDS, 2)
+        if pair != ("a type", "a variable")
+    ],
+)
 def test_a_name_is_one_thing(host, old, new):
     session = make_session(host)
     session.run("#include <string>\nint first;")

@@ -5,245 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from session_readings import HEADERS, OWN, READINGS
 from session_support import make_session
 
 import gpuos
 
 pytestmark = pytest.mark.host
-
-# The text of one cell, the text of the next, and a value after both.
-READINGS = [
-    # Operators and members are no variables of the types that they take.
-    (
-        "struct V0 { float x; }; V0 operator-(V0 a) { return {-a.x}; }",
-        "V0 v0{2};",
-        ("(-v0).x", -2),
-    ),
-    (
-        "struct V1 { int x; V1& operator+=(const V1&); static V1* last; };",
-        (
-            "V1& V1::operator+=(const V1& o) { x += o.x; return *this; }"
-            " V1* V1::last = nullptr; V1 v1{1}; v1 += v1;"
-        ),
-        ("v1.x", 2),
-    ),
-    (
-        (
-            "std::ostream& operator<<(std::ostream& o, const std::pair<int, int>&)"
-            " { return o; }"
-        ),
-        "std::ostream* o2 = &std::cout;",
-        ("o2 != nullptr", 1),
-    ),
-    (
-        (
-            "template <class T> struct S3 { int f(); };"
-            " template <class T> int S3<T>::f() { return 1; }"
-        ),
-        "template <> int S3<char>::f() { return 9; } S3<char> s3;",
-        ("s3.f() + S3<int>().f()", 10),
-    ),
-    (
-        "struct A4 { struct B; int f(); };",
-        "struct A4::B { int x = 4; }; int A4::f() { return B{}.x; }",
-        ("A4{}.f()", 4),
-    ),
-    (
-        "struct B4 { struct C; };",
-        "struct B4::C { int x = 4; };",
-        ("B4::C{}.x", 4),
-    ),
-    (
-        "struct A5 { int get() const { return 7; } };",
-        "int (A5::*m5)() const = &A5::get;",
-        ("(A5{}.*m5)()", 7),
-    ),
-    # An expression of such a type stays one.
-    (
-        (
-            "struct M6 { int x; }; int t6; M6 operator*(M6 a, M6 b)"
-            " { t6 = a.x * b.x; return a; } M6 a6{2}, b6{3};"
-        ),
-        "a6 * b6;",
-        ("t6", 6),
-    ),
-    ("int a7[2] = {1, 2};", "int (&r7)[2] = a7;", ("r7[1]", 2)),
-    # Directives with marks of comments, texts and prose.
-    (
-        (
-            "#define LIMIT8 3 // for src/*.cu\nstatic int n8 = 1;\n/* remark */\n"
-            "void bump8() { ++n8; } bump8();"
-        ),
-        "bump8();",
-        ("n8", 3),
-    ),
-    (
-        '#define GLOB9 "src/*.cu"\n#define Q9 \'"\' // "\nint n9 = 1;',
-        "int size9 = sizeof(GLOB9) + (Q9 == '\"');",
-        ("size9", 10),
-    ),
-    (
-        "#define F10(x) \\\r\n  ((x) + 1)\r\nint n10 = F10(2);\r\n",
-        "// spliced \\\nint lost10 = 1;\nint m10 = 1;",
-        ("n10 + m10", 4),
-    ),
-    (
-        "#if 0\nit's {prose\n#else\nint n11 = 2;\n#endif",
-        "#ifdef NEVER11\n#error don't\n#endif\nint m11 = 3;",
-        ("n11 * m11", 6),
-    ),
-    # Arguments that are no variables of the session.
-    ("#define N12 10", "std::vector<float> h12(N12);", ("h12.size()", 10)),
-    (
-        "enum E13 { A13 = 3, B13 };",
-        "std::vector<float> h13(B13), g13(A13, B13);",
-        ("h13.size() + g13.size()", 7),
-    ),
-    (
-        (
-            "struct S14 { static constexpr int k = 5; enum { q = 2 };"
-            " using T = int; };"
-        ),
-        (
-            "std::vector<int> h14(S14::k), g14(S14::q); int f14(S14::T);"
-            " int f14(int x) { return x; }"
-        ),
-        ("h14.size() + g14.size() + f14(1)", 8),
-    ),
-    (
-        "namespace n15 { const int k = 5; }",
-        "std::vector<int> h15(n15::k);",
-        ("h15.size()", 5),
-    ),
-    (
-        "std::vector<int> h16(CHAR_BIT); int f16(size_t);",
-        "int f16(size_t n) { return n; }",
-        ("h16.size() + f16(1)", 9),
-    ),
-    (
-        "int f17(std::string, size_t = 0); struct W17 {}; int g17(W17);",
-        (
-            "int f17(std::string s, size_t n) { return s.size() + n; }"
-            " int g17(W17) { return 1; }"
-        ),
-        ('f17("abc") + g17({})', 4),
-    ),
-    ("#define B18 16", "dim3 t18(B18, bound);", ("t18.x + t18.y", 28)),
-    # Macros that begin, mark or are a declaration or a statement.
-    (
-        "#define FOR19(i, n) for (int i = 0; i < (n); ++i)\nint t19;",
-        "FOR19(i, 3) { t19 += i; }\nint u19 = 5;",
-        ("t19 + u19", 8),
-    ),
-    (
-        "#define CHECK20(x) { if (x) throw x; }",
-        "CHECK20(0)\nint u20 = 5;\nCHECK20(u20 - 5)",
-        ("u20", 5),
-    ),
-    (
-        (
-            "#ifdef __CUDACC__\n#define HD21 __host__ __device__\n#else\n"
-            "#define HD21\n#endif\nstruct V21 { int x; HD21 int f() const "
-            "{ return x; } };"
-        ),
-        (
-            "HD21 V21 g21(V21 v) { return v; } static HD21 int h21(V21 v)"
-            " { return v.f(); } template <class T> HD21 T u21(T x) { return x; }"
-        ),
-        ("g21({4}).x + h21({5}) + u21(6)", 15),
-    ),
-    (
-        (
-            "#define DEFINE22(type, name, ...) type name##22() "
-            "{ return sizeof(#name) + __VA_ARGS__; }"
-        ),
-        "DEFINE22(int, f, 2)",
-        ("f22()", 4),
-    ),
-    (
-        '#include "own23.h"\nOWN23(int) first23() { return 1; }',
-        (
-            "CHECK23(first23() != 1)\nOWN_HD23 int next23(int x) "
-            "{ return x + own23; }\nown23 += 3;"
-        ),
-        ("next23(1) + twice23(2)", 13),
-    ),
-    # Continued lines, attributes, linkage and aliases of the library.
-    (
-        'const char* s24 = "ab\\\ncd";',
-        "[[deprecated]] [[maybe_unused]] static int n24 = 3;",
-        ("s24[3] + n24", 103),
-    ),
-    (
-        'extern "C" { extern int n25; int n25 = 3; }',
-        'extern "C" int m25; int m25 = n25 + 1;',
-        ("n25 * m25", 12),
-    ),
-    (
-        "#include <ranges>\nnamespace views26 = std::views;",
-        "int n26 = *views26::iota(4).begin();",
-        ("n26", 4),
-    ),
-    (
-        (
-            "char t27[9];\n#define LOG27(f, ...) snprintf(t27, 9, f, ##__VA_ARGS__)\n"
-            "#define OLD27(f, a...) snprintf(t27, 9, f, ##a)\n"
-            "#define JOIN27(a, b) a##b\nint JOIN27(n, 27) = 4;"
-        ),
-        'LOG27("x"); LOG27("%d", 1); OLD27("%d%d", 2, 3); OLD27("yz");',
-        ("t27[0] + n27", 125),
-    ),
-    (
-        (
-            "struct T28 { int v = 1; int operator->*(int k) { return v + k; } };"
-            " struct U28 { int v; U28(T28 t) : v(t.v) {} };"
-        ),
-        "U28 f28(T28()); U28 f28(T28 g()) { return g(); } T28 t28;",
-        ("f28([] { return T28(); }).v + (t28 ->* 2)", 4),
-    ),
-    (
-        "inline auto f29(int x) { return x + 1; }",
-        "typedef int F29(int); F29* p29 = f29;",
-        ("p29(2)", 3),
-    ),
-    # Templates that differ by their conditions alone.
-    (
-        (
-            "#include <type_traits>\ntemplate <class T> std::enable_if_t<"
-            "std::is_integral_v<T>, int> f30(T) { return 1; }"
-            " template <class T> int g30(T) requires(sizeof(T) == 1) { return 2; }"
-        ),
-        (
-            "template <class T> std::enable_if_t<!std::is_integral_v<T>, int> f30(T)"
-            " { return 4; } int g30(auto a) requires(sizeof(a) > 1) { return 8; }"
-        ),
-        ("f30(1) + f30(1.0) + g30('a') + g30(1)", 15),
-    ),
-    (
-        "#define BEGIN31 namespace n31 {\n#define END31 }",
-        "BEGIN31\nint x = 5;\nEND31\nint y31 = n31::x + 1;",
-        ("y31 + n31::x", 11),
-    ),
-    # Only main() may end without a return.
-    (
-        "int n32 = 0; int main() { ++n32; }",
-        "main(); int r32 = main();",
-        ("n32 * 10 + r32", 20),
-    ),
-]
-HEADERS = """
-#include <climits>
-#include <iostream>
-#include <string>
-#include <vector>
-"""
-OWN = {
-    "own23.h": "#ifndef OWN23\n#define OWN23(T) T\n"
-    '#include "more23.h"\nint own23 = 5;\nOWN_HD23 inline int twice23(int x)'
-    " { return 2 * x; }\n__global__ void k23(int* x);\n#endif\n",
-    "more23.h": "#pragma once\n#define OWN_HD23 __host__ __device__\n"
-    "#define CHECK23(x) do { if (x) throw 1; } while (0);\n",
-}
 
 
 @pytest.mark.parametrize("cells", [2, 1])
@@ -301,6 +68,16 @@ DEVICE = {
             " { return n == 0 ? 0 : even(n - 1); }"
         ),
         "__global__ void k(int* x) { *x = even(*x); }",
+    ],
+    "constexpr that is declared": [
+        "__host__ __device__ constexpr int f(int);",
+        "__global__ void k(int* x) { *x = f(*x); }",
+        "__host__ __device__ constexpr int f(int x) { return x * 2; }",
+    ],
+    "other spellings": [
+        "typedef struct __align__(16) { float x; } T; __device__ T (t), u<:2:>;",
+        "__device__ float (f)(float x) <% return not x ? t.x : u<:1:>.x; %>",
+        "__global__ void (k)(float* x) { *x = f(*x); }",
     ],
     "memory without content": [
         (
@@ -394,12 +171,21 @@ def test_a_member_of_the_host_is_no_function_of_the_device(host):
         session.link("k")
 
 
+def test_a_member_of_both_sides_waits_for_its_class(host):
+    session = make_session(host)
+    both = "__host__ __device__ int"
+    session.run(f"struct A {{ int x; {both} at(int k) const; }};")
+    session.run(f"{both} A::at(int k) const {{ return x * k; }}")
+    session.run("int n = A{3}.at(4);")
+    assert session["n"] == 12
+
+
 def test_what_is_lost_is_an_error(host):
     """A declaration that is read as a statement must not compile."""
     session = make_session(host)
     session.run("struct A { int x; };")
     with pytest.raises(gpuos.CompileError, match="cell 2:1: error"):
-        session.run("A (a);")
+        session.run("A ((a));")
 
 
 FRIEND = (
@@ -461,6 +247,8 @@ def test_a_new_definition_is_what_others_use(host, name):
     ("cells", "message"),
     [
         (["static union { int a; };"], "cell 1:1:8: expected a name for"),
+        (["friend int f();"], "cell 1:1:1: expected friend in a class"),
+        (["inline virtual int f();"], "cell 1:1:8: expected virtual in"),
         (
             ["int a;\n#include <no_such.h>\nint b;"],
             "cell 1:2: error: no_such.h",

@@ -256,8 +256,8 @@ TEST(SessionItems, ACellIsCutIntoItsItemsWithTheirPlaces) {
   EXPECT_EQ(items[0].name, "TWICE");
   EXPECT_EQ(items[0].line, 2);
   EXPECT_EQ(items[1].name, "n");
-  EXPECT_EQ(items[2].text, "__device__ int * p = nullptr;");
-  EXPECT_EQ(items[3].text, "__device__ int t [ 2 ];");
+  EXPECT_EQ(items[2].text, "__device__ int *p = nullptr;");
+  EXPECT_EQ(items[3].text, "__device__ int t[2];");
   EXPECT_EQ(items[4].name, "f");
   EXPECT_EQ(items[4].line, 6);
   EXPECT_EQ(items[4].column, 3);

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "session/pieces.h"
+
+namespace gpuos::session {
+
+/// Returns "struct P { int x; }; P p;" of "struct P { int x; } p;", or "int x;"
+/// and "int f(int);" of "int x, f(int);", each at its place. Empty for what
+/// declares one kind of thing.
+std::vector<CellText> parts_of_declaration(const TokenList& tokens,
+                                           const Shape& shape);
+
+/// Returns a declaration at its place, with blanks for some of its tokens.
+CellText without(const TokenList& tokens, const Shape& shape,
+                 const std::vector<TokenRange>& ranges);
+
+}  // namespace gpuos::session
