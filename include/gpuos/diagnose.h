@@ -23,7 +23,8 @@ struct Finding {
 std::vector<Finding> diagnose();
 
 /// Announces a folder with CUDA libraries, such as a wheel's, or the folder
-/// `nvidia` of all wheels. Folders are searched in the order in which they came.
+/// `nvidia` of all wheels. Folders are searched in the order in which they
+/// came.
 /// Threads: any.
 void add_library_dir(std::string path);
 
