@@ -24,7 +24,8 @@ std::vector<Finding> diagnose();
 
 /// Announces a folder with CUDA libraries, such as a wheel's, or the folder
 /// `nvidia` of all wheels. Folders are searched in the order in which they
-/// came. Threads: any.
+/// came.
+/// Threads: any.
 void add_library_dir(std::string path);
 
 }  // namespace gpuos
