@@ -27,7 +27,7 @@ STAGED = {
     "checked": False,
 }
 DEFINED = STAGED | {"tiered": False}
-# Of what replace() takes.
+# Arguments of replace().
 REPLACED = {
     **GIVEN,
     **dict.fromkeys(("elementwise", "checked", "expected")),

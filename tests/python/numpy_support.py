@@ -29,7 +29,7 @@ def agree(wanted, got):
     np.testing.assert_allclose(got, wanted, rtol=near, atol=near / 10)
 
 
-# What is tried for a parameter of this name. As a keyword it is the first one.
+# Values to try for a parameter of this name. A keyword gets the first one.
 VALUES = {
     name: values
     for names, values in {

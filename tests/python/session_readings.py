@@ -267,7 +267,7 @@ READINGS = [
         ),
         ("f37(A37(), B37()) + g37()", 18),
     ),
-    # What a block of #if makes of a macro depends on what it was.
+    # The effect of #if on a macro depends on its earlier value.
     (
         "#define N38 3\n#ifndef N38\n#define N38 5\n#endif\nint n38 = N38;",
         "#ifdef N38\n#undef N38\n#define N38 6\n#endif\nint m38 = N38;",

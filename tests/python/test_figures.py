@@ -193,7 +193,7 @@ def test_the_readme_and_pictures_are_those_of_the_file(readme):
 
 @pytest.mark.parametrize("program", KEPT["programs"], ids=lambda x: x["name"])
 def test_the_file_has_what_was_measured(program):
-    """Until a run writes it anew, it has what the page of measurements says."""
+    """Until a run rewrites it, the file agrees with the page of measurements."""
     number = measured.number
     ours = f"{number(program['over eager'])} x, {number(program['us'])} us"
     lines = re.findall(

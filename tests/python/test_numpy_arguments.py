@@ -35,7 +35,7 @@ MORE = {"average": ZeroDivisionError}
 # A row of NaN alone has an index, because the elements are not read.
 MORE |= dict.fromkeys(("nanargmax", "nanargmin"), ValueError)
 MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
-# What NumPy computes and these refuse, the last ones in fused functions alone.
+# NumPy computes these and gpuos refuses them, the last ones only when fused.
 REFUSED = re.compile(
     "value without axes|axis of 0, got|expected (one|two) ax|dtype: expected"
     "|expected no argument|expected order='C'|expected numbers, got bool"
@@ -43,7 +43,7 @@ REFUSED = re.compile(
     "|roll: expected|expected arrays computed from"
     "|expected a value with axes, got one without"
 )
-# What these give has no value, or is chosen by the shape.
+# Their results have no value, or depend on the shape.
 LEFT_OUT = ("empty_like", "savez", "savez_compressed", "where")
 
 
