@@ -100,7 +100,8 @@ def _taken(
         is_number = is_strong and isinstance(x, _NUMBERS)
         if runtime is None or not (is_number or isinstance(x, (list, tuple))):
             return x
-        return runtime.array(np.asarray(x))
+        # A copy, since reading its elements may run code that changes it.
+        return runtime.array(np.asarray([*x] if isinstance(x, list) else x))
 
     last = names[-1] if names else ""
     given = tuple(

@@ -101,6 +101,7 @@ MAY_RAISE = {
     "__cuda_array_interface__": "AttributeError",
     "np.trapezoid": "IndexError",  # of a number, NumPy's own
     "np.split": "AttributeError",  # so is this
+    "np.astype": "AttributeError",  # and this
     "__getattr__": "AttributeError",
 }
 # gpuos.Array refuses these attributes, with a message about the alternative.

@@ -114,6 +114,23 @@ def test_lists_and_numbers_are_arrays(rt, name):
         assert "fused" not in str(got)
 
 
+class Clearing:
+    """A row that empties a list when NumPy asks for its numbers."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        self.data.clear()
+        return np.zeros(3)
+
+
+def test_a_list_may_change_while_it_is_read(rt):
+    data = [np.ones(3)]
+    data += [Clearing(data), np.ones(3)]
+    assert np.append(rt.ones(3, "f8"), data).sum() == 9
+
+
 ROWS = {
     "x": np.array([1.0, 2.5, -3.0], "f4"),
     "m": np.arange(6.0).reshape(2, 3),
