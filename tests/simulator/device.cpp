@@ -211,8 +211,8 @@ void Device::run(const std::vector<Queued>& together) {
     stay(together[0].launch);
     return;
   }
-  // A separate burst may run before the bursts that it overlaps, but they end in
-  // order.
+  // A separate burst may run before the bursts that it overlaps, but they end
+  // in order.
   for (auto queued = together.rbegin(); queued != together.rend(); ++queued)
     run(*queued);
   for (const Queued& queued : together) {
