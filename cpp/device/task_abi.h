@@ -32,7 +32,7 @@ enum Limit : u32 {
   kSharedBytes = kScratchBytes + 16  // and behind it set_turns()
 };
 
-// The low bits of Payload::flags. The number of the tile is above them.
+// The low bits of Payload::flags. The tile number is above them.
 enum Flags : u16 {
   kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
                      // argument block of the place args[1] positions before
@@ -82,9 +82,8 @@ GPUOS_DEVICE inline u32 chain_records(u32 arg_count) {
 }
 
 // The descriptor of a chain has `count` records of members at the address
-// args[kChainBlock]. The distances of the join come before it. A member is
-// never split between two pieces of kChainPiece records. The unused end of a
-// piece is a gap.
+// args[kChainBlock]. The distances of the join come before it. A piece of
+// kChainPiece records never ends within a member: its unused end is a gap.
 enum : u32 {
   kChainBlock = kInlineArgs - 1,
   kMaxChainWaits = kChainBlock * sizeof(u64) / sizeof(u16),
@@ -92,15 +91,14 @@ enum : u32 {
   kGap = 0xffff  // as Member::op
 };
 
-// Returns where the next piece begins, which is also the next member after a
-// gap.
+// Returns where the next piece begins, and thus the next member after a gap.
 GPUOS_DEVICE inline u32 next_piece(u32 record) {
   return (record / kChainPiece + 1) * kChainPiece;
 }
 
 // A payload in a ring slot has four chunks of 16 bytes. Each has three payload
-// words and the lap tag. A chunk is stored and loaded whole, so a slot is
-// complete if its four tags are right. It needs no other flag.
+// words and the lap tag. A chunk is stored and loaded whole, so a slot with
+// four right tags is complete.
 struct alignas(64) Descriptor {
   u32 words[16];
 };

@@ -30,7 +30,6 @@ class Directive {
  public:
   explicit Directive(std::string_view line)
       : line_(line), scanner_(line, CScanner::Begin::InLine) {
-    if (line.front() == '%') next();
     next();
     next();
   }
