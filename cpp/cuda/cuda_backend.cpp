@@ -134,7 +134,7 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
     try {
       jit::prepare_compiler(arch);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-      // // define() will report what is missing.
+      // define() will report what is missing.
     }
   });
   Parking::instance().enter(this);
@@ -144,7 +144,7 @@ CudaBackend::~CudaBackend() {
   try {
     stop();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // // Callers of stop() get the report.
+    // Callers of stop() get the report.
   }
   if (health_.is_dead() || Parking::instance().is_stuck(ordinal())) {
     device_->abandon();

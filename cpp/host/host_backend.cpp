@@ -224,7 +224,7 @@ bool HostBackend::look_for_overrun() {
 void HostBackend::throw_dead() {
   const std::lock_guard lock(death_mutex_);
   is_death_told_ = true;
-  if (culprit_.empty())
+  if (has_dropped())
     throw QueueClosed(
         "the runtime was closed by an interrupt; pending tasks were dropped");
   throw TaskError(culprit_, concat(culprit_, ": expected to run for at most ",
@@ -233,7 +233,8 @@ void HostBackend::throw_dead() {
 }
 
 void HostBackend::check(const BatchRef& batch) {
-  check_alive();
+  // A task that was done before others were dropped keeps its result.
+  if (!has_dropped() || !ring_->is_done(batch.begin)) check_alive();
   shared_->failures.check(batch.begin);
 }
 
@@ -316,6 +317,7 @@ bool HostBackend::drop_pending() {
   const std::lock_guard lock(death_mutex_);
   if (is_dead()) return true;
   is_death_told_ = true;  // close() reports it
+  has_dropped_.store(true, std::memory_order_release);
   is_dead_.store(true, std::memory_order_release);
   // Wakes those who wait, too.
   shared_->stop();
@@ -331,7 +333,7 @@ void HostBackend::stop() {
 void HostBackend::stop_threads() {
   std::unique_ptr<WatchdogThread> watchdog;
   {
-    // // A compiling thread may be about to load its result.
+    // A compiling thread may be about to load its result.
     const std::lock_guard lock(watchdog_mutex_);
     if (is_stopped_) return;
     is_stopped_ = true;

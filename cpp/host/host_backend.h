@@ -67,6 +67,10 @@ class HostBackend final : public Backend {
     if (limit < limit_.load()) limit_.store(limit);
   }
   bool drop_pending() override;
+  bool has_dropped() const noexcept override {
+    // Pairs with the release in drop_pending().
+    return has_dropped_.load(std::memory_order_acquire);
+  }
   void stop() override;
 
  private:
@@ -102,9 +106,9 @@ class HostBackend final : public Backend {
 
   std::atomic<std::chrono::milliseconds> limit_{options_.watchdog};
   std::atomic<bool> is_dead_{false};
+  std::atomic<bool> has_dropped_{false};
   std::mutex death_mutex_;
-  // The operator that made the backend dead. Empty: pending tasks were dropped.
-  std::string culprit_;
+  std::string culprit_;  // the operator that made the backend dead
   bool is_death_told_ = false;
   // From the first chain, or tasks without a worker, on.
   std::unique_ptr<ControlThread> control_;

@@ -35,11 +35,13 @@ class ImageCache {
 
   /// Null if it is not there.
   Image find(const std::string& source) const {
+    const std::lock_guard lock(mutex_);
     const auto found = images_.find(source);
     return found == images_.end() ? nullptr : found->second;
   }
 
   void add(const std::string& source, const Image& image) {
+    const std::lock_guard lock(mutex_);
     if (!images_.try_emplace(source, image).second) return;
     order_.push_back(source);
     if (order_.size() <= kMaxImages) return;

@@ -85,7 +85,7 @@ Shared::Shared(std::uint32_t capacity, const Processors& processors,
       ring(storage.memory(), capacity, first_position),
       idle(processors.workers),
       linger(linger_time),
-      // // One processor is left to the submitting thread.
+      // One processor is left to the submitting thread.
       max_polling(processors.usable - 1),
       states(processors.workers),
       counts(new std::atomic<std::uint32_t>[capacity]()),

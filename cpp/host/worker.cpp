@@ -109,7 +109,7 @@ class Worker {
     if (!is_crowded_ && ++looks_ < kLooksBeforeYield) {
       for (int i = 0; i < kPausesPerLook; ++i) cpu_relax();
     } else if (!is_crowded_ && Clock::now() - idle_since_ < shared_.linger) {
-      // // The submitting or waiting thread may be on this processor.
+      // The submitting or waiting thread may be on this processor.
       sched_yield();
     } else {
       stop_polling();

@@ -46,7 +46,9 @@ int cut_number(std::string_view& text, char sign) {
 
 // "axpy.cu(3): error: ..." or "cell 3:4:7: error: ..."
 SourcePlace place_in(std::string_view line) {
-  std::string_view text = line.substr(0, end_of_place(line));
+  const std::size_t end = end_of_place(line);
+  if (end == line.npos) return {};
+  std::string_view text = line.substr(0, end);
   SourcePlace place;
   if (text.ends_with(')')) {
     place.line = cut_number(text, '(');

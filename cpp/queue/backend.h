@@ -212,6 +212,7 @@ class Backend {
   /// Drops the tasks that have not begun, and makes the backend dead. Returns
   /// false if it cannot. Then the tasks run.
   virtual bool drop_pending() { return false; }
+  virtual bool has_dropped() const noexcept { return false; }
   /// Stops taking tasks and stops the workers. Everything pending was waited
   /// for, or the backend is dead. Throws errors that were not reported yet.
   virtual void stop() = 0;

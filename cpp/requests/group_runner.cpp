@@ -81,7 +81,7 @@ void GroupRunner::run_independent() {
       const Request& request = arrays_->request(index);
       if (request.elems == 0) continue;
       const bool is_asked = request.is_fresh && needed_.ask != nullptr;
-      // // Only this request uses its output.
+      // Only this request uses its output.
       if (is_asked && !needed_.ask(needed_.context, request.out_owner, 1))
         ++unwritten_;
       else

@@ -270,7 +270,7 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
   for (const std::uint32_t group : groups) {
     if (choice.is_barred(group) || !may_write(groups_[group], out)) continue;
     if (chosen != kNone) {
-      // // A flat one fits another shape than the request's.
+      // A flat one fits another shape than the request's.
       if (fits(groups_[group], groups_[chosen]) &&
           is_same_shape(groups_[group].view, view) &&
           is_movable(groups_[group]))
@@ -303,7 +303,7 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
       (group.is_reduced && is_of_rows(request, index));
   group.is_reduced = group.is_reduced || members_[request].is_reduced;
   if (survey_->has_overlaps()) {
-    // // The owners do not show its readers.
+    // The owners do not show its readers.
     members_[request].is_read_outside = true;
     return;
   }
@@ -347,7 +347,7 @@ void Groups::write(std::uint32_t request, std::uint32_t group,
   const bool is_of_others =
       toucher == kMany || (toucher != kNone && root(toucher) != group);
   if (is_of_others) {
-    // // They stay before this group, so only later accesses count.
+    // They stay before this group, so only later accesses count.
     if (toucher == kMany)
       settled_ = groups_[group].order;
     else

@@ -49,7 +49,7 @@ void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
           if (runtime->registry.upgrade(record, definition))
             runtime->upgrades.fetch_add(1);
         } catch (const std::exception& error) {
-          // // The draft stays; the runtime may have been closed meanwhile.
+          // The draft stays; the runtime may have been closed meanwhile.
           append_log(
               concat(definition.name, ": not upgraded: ", error.what(), "\n"));
         }
@@ -386,7 +386,11 @@ void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
 
 void Runtime::hurry() { core().hurry(); }
 
-void Runtime::drop_pending() { core().backend->drop_pending(); }
+void Runtime::drop_pending() { core().drop_pending(); }
+
+bool Runtime::has_dropped() const noexcept {
+  return core_->backend->has_dropped();
+}
 
 void Runtime::make_deterministic() { core().programs.make_deterministic(); }
 

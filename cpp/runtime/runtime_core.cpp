@@ -39,6 +39,14 @@ program::PromotionPolicy policy_of(const RuntimeOptions& options,
           .work = std::uint64_t{1} << (is_host ? 31 : 26)};
 }
 
+void log(const std::exception_ptr& failure) {
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    append_log(concat("close: ", error.what(), "\n"));
+  }
+}
+
 }  // namespace
 
 Deadline deadline_after(std::chrono::nanoseconds timeout) {
@@ -220,13 +228,19 @@ bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
     }
     if (!pending.overflow) break;
   }
-  backend->check_alive();
+  // Dropped tasks do not affect the memory of others.
+  if (!backend->has_dropped()) backend->check_alive();
   return true;
 }
 
 void RuntimeCore::hurry() noexcept {
   hurries_.store(true);
   backend->limit_tasks(kHurriedTask);
+}
+
+void RuntimeCore::drop_pending() {
+  if (is_closed() || submitter.is_past(submitter.heads(), nullptr)) return;
+  backend->drop_pending();
 }
 
 void RuntimeCore::close() {
@@ -245,7 +259,7 @@ void RuntimeCore::close_now() {
   try {
     submitter.close();
   } catch (...) {
-    // // The last flush failed; earlier launches still run.
+    // The last flush failed; earlier launches still run.
     failure = std::current_exception();
   }
   bool is_interrupted = false;
@@ -266,14 +280,18 @@ void RuntimeCore::close_now() {
       is_interrupted = is_interrupted || Interrupt::is_asked_for();
       if (is_interrupted && backend->drop_pending()) break;
     }
-    slots.collect();
-    check_all();
+    if (!backend->has_dropped()) {
+      slots.collect();
+      check_all();
+    }
   } catch (...) {
     if (!failure) failure = std::current_exception();
   }
-  if (is_interrupted)
+  if (is_interrupted) {
+    log(failure);
     failure = std::make_exception_ptr(
         Cancelled("close: interrupted; the runtime is closed"));
+  }
   reclaim();
   try {
     backend->stop();

@@ -42,6 +42,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   bool synchronize(Deadline deadline);
   bool wait_for_memory(const void* data, std::size_t bytes, Deadline deadline);
   void hurry() noexcept;
+  void drop_pending();
   void close();
   Stats stats() const;
 

@@ -66,7 +66,7 @@ class Splitter {
         ++i;
       } else if (tokens_.is(i, "_Pragma") && tokens_.is(i + 1, "(")) {
         const std::size_t behind = tokens_.behind(i + 1);
-        if (tokens_.text(i, behind).find("pack") != std::string::npos)
+        if (tokens_.text(i, behind).find("\"pack") != std::string::npos)
           tokens_.fail(i, "expected #pragma pack, found _Pragma");
         i = behind;  // of warnings
       } else if (const std::size_t open = find_scope(i); open != 0) {
@@ -141,11 +141,12 @@ class Splitter {
     if (head.substr(head.find("pragma") + 6).find("pack") == head.npos)
       return false;
     const TokenList words(cell);
-    const std::string last(words[words.behind(0) - 2].text);
     if (words.is(1, "push")) packs_.push_back(packs_.back());
     if (words.is(1, "pop") && packs_.size() > 1) packs_.pop_back();
     if (words.is(1, ")")) packs_.back().clear();
-    if (last != "(" && last != "push" && last != "pop") packs_.back() = last;
+    // The last argument is the alignment, or the name of a push.
+    const Token& last = words[words.behind(0) - 2];
+    if (last.kind == TokenKind::Number) packs_.back() = last.text;
     return true;
   }
 

@@ -200,6 +200,8 @@ class Runtime {
   /// an interrupted program. Waits for them throw QueueClosed. On a GPU they
   /// run.
   void drop_pending();
+  /// Returns whether tasks were dropped.
+  bool has_dropped() const noexcept;
   bool is_closed() const noexcept;
 
   /// Runs later submissions as RuntimeOptions::deterministic does. A closed

@@ -287,6 +287,7 @@ void Borrow::copy_submitted(void* to) const {
   const auto [from, bytes] = span_of(view());
   if (bytes == 0) return;
   if (!array_->runtime_->is_cuda() && core().is_closed()) {
+    wait_for_submitted();          // throws if the task was dropped
     std::memcpy(to, from, bytes);  // results outlive their workers
     return;
   }

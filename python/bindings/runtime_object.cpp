@@ -178,6 +178,8 @@ bool RuntimeObject::is_done_or_failed(const Ticket& ticket) noexcept {
     // A wait for the ticket reports it. A task that does not end still writes
     // to its arrays.
     return !core_->stats().is_dead;
+  } catch (const QueueClosed&) {
+    return !core_->has_dropped();  // a worker may still run the task
   } catch (...) {
     return true;  // in the child of a fork, which has no such tasks
   }
@@ -203,6 +205,8 @@ void RuntimeObject::wait_and_let_go() noexcept {
     } catch (const TaskError&) {
       // It failed, which nobody is left to be told, or does not end.
       return !core_->stats().is_dead;
+    } catch (const QueueClosed&) {
+      return !core_->has_dropped();
     } catch (...) {
       return true;  // in the child of a fork, which has no such tasks
     }
@@ -247,7 +251,7 @@ void RuntimeObject::compile(const Program& program, const Deadline& deadline) {
 
 void RuntimeObject::wait_for_memory(const void* data, std::size_t bytes) {
   // Results from before close() can be read after it.
-  if (bytes == 0 || core_->is_closed()) return;
+  if (bytes == 0 || (core_->is_closed() && !core_->has_dropped())) return;
   wait_in_slices("wait", Deadline::never(),
                  [&](std::chrono::nanoseconds slice) {
                    return core_->wait_for_memory(data, bytes, slice);
@@ -266,7 +270,12 @@ void RuntimeObject::close() {
   } catch (const Error&) {
     failure = std::current_exception();
   }
-  interruptible([this] { core_->close(); });
+  try {
+    interruptible([this] { core_->close(); });
+  } catch (...) {
+    let_go();
+    throw;
+  }
   let_go();
   if (failure != nullptr) std::rethrow_exception(failure);
 }
@@ -284,6 +293,7 @@ void RuntimeObject::let_go() noexcept {
 }
 
 void RuntimeObject::leave(bool is_interrupted) {
+  if (core_->is_closed()) return;
   core_->hurry();
   try {
     if (!is_interrupted) return close();
@@ -326,7 +336,7 @@ void RuntimeObject::close_all() noexcept {
     all.push_back(live->weak_from_this());
   for (const auto& weak : all) {
     const auto live = weak.lock();
-    if (live == nullptr) continue;
+    if (live == nullptr || live->core_->is_closed()) continue;
     try {
       live->core_->hurry();
       if (is_program_interrupted())

@@ -71,7 +71,7 @@ def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
     axis = axis_of(axis, a.ndim)
     counts = repeats if isinstance(repeats, Array) else np.asarray(repeats)
     if counts.size == 1:
-        return _repeated(a, int(counts), axis, is_each=True)
+        return _repeated(a, int(counts.item()), axis, is_each=True)
     return _repeat_each(a, counts.tolist(), axis)
 
 

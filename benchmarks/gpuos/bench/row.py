@@ -198,12 +198,18 @@ def check_right(wrong: int, what: str) -> None:
         raise ValueError(message)
 
 
-def fail_rows(rows: Sequence[Row], error: BaseException) -> None:
-    """Write down why the rows without a value have none."""
+def fail_rows(
+    rows: Sequence[Row], error: BaseException, *, is_cuda: bool = False
+) -> None:
+    """Write down why the rows without a value have none.
+
+    On a GPU, a part of gpuos that is unavailable is a failure.
+    """
+    absent = (Unavailable, ModuleNotFoundError) if is_cuda else ABSENT
     for row in rows:
         if row.value is None and not row.error:
             row.error = reason_of(error)
-            row.is_unavailable = isinstance(error, ABSENT)
+            row.is_unavailable = isinstance(error, absent)
 
 
 def run_measure(context: object, measure: Measure) -> None:
@@ -211,4 +217,5 @@ def run_measure(context: object, measure: Measure) -> None:
     try:
         measure.run(context, *measure.rows)
     except Exception as error:  # noqa: BLE001 (the next row goes on)
-        fail_rows(measure.rows, error)
+        is_cuda = getattr(context, "is_cuda", False)
+        fail_rows(measure.rows, error, is_cuda=is_cuda)
