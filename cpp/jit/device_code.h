@@ -8,7 +8,7 @@
 
 namespace gpuos {
 
-/// Compiled code that the source of an operator calls.
+/// Holds compiled code that the source of an operator calls.
 struct DeviceCode {
   std::vector<jit::Object> objects;
   std::vector<jit::SymbolAddress> addresses;         // of variables
