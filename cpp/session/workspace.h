@@ -21,28 +21,30 @@
 
 namespace gpuos::session {
 
-/// The definitions and launches of one cell.
+/// Holds the definitions and launches of one cell.
 struct CellReport {
   std::string cell;
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
   std::vector<Item> statements;      // Launch and Call
   std::string log;                   // what the compiler said
-  /// Where the cell has host code: its statements are items of `host_cell`.
+  /// Holds the unit if the cell has host code. Its statements are items of
+  /// `host_cell`.
   std::optional<HostUnit> host_unit{};
   HostCell host_cell{};
 };
 
-/// "void name() { k<<<1, 1>>>(); }"
+/// Holds "void name() { k<<<1, 1>>>(); }".
 struct LaunchFunction {
   std::string cell;
   std::vector<Item> statements;
 };
 
-/// Everything that a session knows, without a device. A cell is a transaction:
-/// between run() and accept() it can be taken back whole.
+/// Holds everything that a session knows, without a device. A cell is a
+/// transaction: between run() and accept() it can be taken back whole.
 class Workspace {
  public:
-  /// Cells that undo() can take back; what older ones replaced is forgotten.
+  /// Limits the cells that undo() can take back. Entries that older cells
+  /// replaced are forgotten.
   static constexpr std::size_t kUndoable = 64;
 
   Workspace(const jit::Nvrtc& api, CompilerSettings settings,
@@ -55,27 +57,27 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  /// Compile a cell. An empty name is "cell <number>". On an error everything
-  /// is as it was.
+  /// Compiles a cell. An empty name is "cell <number>". After an error nothing
+  /// has changed.
   /// Throws: CompileError.
   CellReport run(std::string_view text, std::string_view name);
-  /// Keep what the last run() did.
+  /// Keeps the changes of the last run().
   void accept();
-  /// Take back what the last run() did.
+  /// Takes back the changes of the last run().
   void roll_back();
-  /// Take back the last accepted cell. False if there is none.
+  /// Takes back the last accepted cell. Returns false if there is none.
   bool undo();
 
-  /// Up to date; "k", "m::k", "k(int)" or "k<float>".
+  /// Returns the current kernel of "k", "m::k", "k(int)" or "k<float>".
   /// Throws: CompileError if it is declared only or its instance has an error,
   /// InvalidArgument if there is no such name.
   DefinitionPtr kernel(std::string_view name);
   DefinitionPtr function(std::string_view name);
-  /// The kernel of a stub: of several of its name the one with its key.
+  /// Returns the kernel of a stub. If several have its name, the key decides.
   DefinitionPtr kernel(std::string_view name, const std::string& key);
-  /// Null if there is none.
+  /// Returns null if there is none.
   DefinitionPtr find_variable(std::string_view name) const;
-  /// Null if there is none.
+  /// Returns null if there is none.
   const LaunchFunction* find_launches(const std::string& name) const;
 
   Linker& linker() { return linker_; }
@@ -90,7 +92,7 @@ class Workspace {
   std::vector<std::string> names() const;
 
  private:
-  /// The state of one attempt at a cell.
+  /// Holds the state of one attempt at a cell.
   struct Attempt {
     const CellText& cell;
     std::set<std::string> host_only;  // keys of items that no device takes
