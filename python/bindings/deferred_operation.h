@@ -11,17 +11,17 @@
 
 namespace gpuos::python {
 
-/// An operand of a deferred operation: the result of another one, or memory
-/// that does not change until the operation is submitted.
+/// Holds an operand of a deferred operation: the result of another one, or
+/// memory. The memory does not change until the operation is submitted.
 struct DeferredOperand {
   std::shared_ptr<DeferredOperation> operation;  // null: memory
   pybind11::object array;
   std::optional<Borrow> memory;
 };
 
-/// An operation on arrays that was written and is not submitted yet. Its result
-/// holds it, and so does what computes with that: when nobody does any more it
-/// is forgotten.
+/// Describes an operation on arrays that is not submitted yet. Its result holds
+/// it, and so do the operations that use the result. Without holders it is
+/// forgotten.
 struct DeferredOperation
     : public std::enable_shared_from_this<DeferredOperation> {
   DeferredOperation(DeferredOperations& all, Program program, Value made,
@@ -44,10 +44,11 @@ struct DeferredOperation
   PyObject* result = nullptr;  // a gpuos.Array; null: it is gone
   std::exception_ptr failure;  // why it could not be submitted
 
-  /// The result, held; null: it is gone, or goes at this moment.
+  /// Returns the result and holds it. Returns null if it is destroyed, or being
+  /// destroyed now.
   pybind11::object held_result() const {
 #if defined(Py_GIL_DISABLED)
-    // Another thread may have let it go and wait for the lock.
+    // Another thread may have released it and wait for the lock.
     if (result == nullptr) return {};
     PyObject* held = nullptr;
     if (PyWeakref_GetRef(weak_result.ptr(), &held) < 0) PyErr_Clear();

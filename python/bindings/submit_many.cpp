@@ -22,7 +22,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// One argument of all tasks.
+// Holds one argument of all tasks.
 struct ReadColumn {
   Column column;
   std::size_t tasks = 0;
@@ -114,7 +114,7 @@ class Columns {
     }
   }
 
-  // Sizes are the output's, which is the last column.
+  // Takes the sizes of the output, which is the last column.
   void take_sizes() {
     const ReadColumn& out = columns_.back();
     many_.size = out.size;
@@ -155,7 +155,7 @@ class Columns {
 
   bool is_elementwise_;
   ManyTasks many_;
-  std::deque<ReadColumn> columns_;  // what `many_` points into
+  std::deque<ReadColumn> columns_;  // `many_` points into these
 };
 
 void read_arrays(Columns& columns, Arguments& arguments,

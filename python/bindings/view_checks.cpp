@@ -26,7 +26,7 @@ bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
   std::int64_t expected = unit;
   for (std::size_t i = view.dims; i-- > 0;) {
     if (view.shape[i] == 0) return true;
-    // Strides of an axis of one element say nothing.
+    // The stride of an axis with one element does not matter.
     if (view.shape[i] > 1 && strides[i] != expected) return false;
     // check_reach() finds numbers that wrap here.
     static_cast<void>(
