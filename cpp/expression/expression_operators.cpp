@@ -124,8 +124,8 @@ struct BodyCall {
     if (given.empty()) inputs = {&out, 1};
   }
 
-  std::span<const TensorView> inputs;  // of the program
-  std::span<const Scalar> scalars;     // the same
+  std::span<const TensorView> inputs;  // inputs of the program
+  std::span<const Scalar> scalars;     // scalars of the program
   std::optional<std::vector<Scalar>> filled;
   const std::shared_ptr<const program::Plan>* plan = nullptr;
 };

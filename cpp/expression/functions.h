@@ -14,7 +14,7 @@ namespace gpuos::expression {
 /// elements along axes, or on both, like `max`.
 struct Function {
   std::string_view name;
-  std::uint8_t least = 0;  // operands; 0: it is none of elements
+  std::uint8_t least = 0;  // operands, or 0 if it does not work on elements
   std::uint8_t most = 0;
   /// Computes the result from operands, of which at least one is a value.
   Value (*of)(std::span<const Operand>) = nullptr;

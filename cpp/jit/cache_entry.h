@@ -24,7 +24,7 @@ enum class EntryState { Good, Bad, OtherSchema };
 
 struct DecodedEntry {
   EntryState state = EntryState::Bad;
-  std::string problem;  // what is wrong with it; empty if good
+  std::string problem;  // the problem, or empty if good
   CacheEntry entry;
 };
 

@@ -19,8 +19,8 @@ struct CacheFile {
 /// Lists the contents of a folder of the cache. The list ignores foreign files.
 struct CacheListing {
   std::vector<CacheFile> entries;    // the longest unused first
-  std::vector<CacheFile> leftovers;  // of writers and lock holders
-  std::uint64_t bytes = 0;           // of the entries
+  std::vector<CacheFile> leftovers;  // files of writers and lock holders
+  std::uint64_t bytes = 0;           // total size of the entries
 };
 
 CacheListing list_folder(const CacheFolder& folder);

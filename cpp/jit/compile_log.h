@@ -8,9 +8,9 @@ namespace gpuos::jit {
 
 /// Holds the first error in a log of NVRTC or of a C++ compiler.
 struct FirstError {
-  std::string line;   // "axpy.cu:3: error: ...", "axpy.cpp:3:7: error: ...";
-                      // the log's first line if none is known
-  SourcePlace place;  // empty where the log names none; the excerpt is NVRTC's
+  std::string line;   // "axpy.cu:3: error: ...", "axpy.cpp:3:7: error: ...", or
+                      // the log's first line if no error is found
+  SourcePlace place;  // empty if the log names none, with NVRTC's excerpt
 
   /// Returns the line without its column: "axpy.cpp:3: error: ...".
   std::string without_column() const;

@@ -35,7 +35,8 @@ class CompilePool {
   void stop() noexcept;
 
   const std::size_t most_;
-  const std::uint32_t generation_;  // of the process, see fork_guard.h
+  const std::uint32_t generation_;  // the process's generation, see
+                                    // fork_guard.h
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable left_;

@@ -10,7 +10,7 @@ namespace gpuos::jit {
 namespace {
 
 constexpr std::uint16_t kMachineCuda = 190;
-constexpr std::uint16_t kRelocatable = 1;  // of ELF's types
+constexpr std::uint16_t kRelocatable = 1;  // one of ELF's types
 constexpr std::uint32_t kDirectCalls = 0xffffffffu;
 
 // Lists types of sections without content: ELF's own, and CUDA's. CUDA has them

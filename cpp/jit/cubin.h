@@ -19,7 +19,7 @@ struct Section {
   std::uint32_t info = 0;
 
   /// Returns whether the image holds the section's content. A section without
-  /// content or with zeros only has a size alone.
+  /// content, or with only zeros, has a size alone.
   bool has_content() const;
 };
 
@@ -55,7 +55,7 @@ class Cubin {
   /// Throws: CompileError if it is no CUBIN.
   explicit Cubin(std::string_view bytes);
 
-  /// 90 for sm_90.
+  /// Returns the architecture, which is 90 for sm_90.
   std::uint32_t architecture() const;
   /// Returns whether this object can be linked with others.
   bool is_relocatable() const;

@@ -14,7 +14,8 @@ namespace gpuos::jit {
 /// Lists folders with headers of CUDA and CCCL on this machine.
 struct HeaderSearch {
   std::vector<std::string> dirs;        // best first
-  std::vector<std::string> other_dirs;  // of another major version than NVRTC
+  std::vector<std::string> other_dirs;  // for another major version than
+                                        // NVRTC's
   std::vector<std::string> places;      // looked at, for messages
 };
 
@@ -31,7 +32,7 @@ struct BundledHeaders {
   std::string version;  // "13.5"
   std::string folder;   // where they are unpacked, in the disk cache's folder
   bool is_unpacked = false;
-  std::string problem;  // why they cannot be unpacked
+  std::string problem;  // the reason if they cannot be unpacked
 };
 
 /// Finds them without unpacking them.

@@ -11,7 +11,7 @@ namespace gpuos {
 /// Holds compiled code that the source of an operator calls.
 struct DeviceCode {
   std::vector<jit::Object> objects;
-  std::vector<jit::SymbolAddress> addresses;         // of variables
+  std::vector<jit::SymbolAddress> addresses;         // addresses of variables
   std::vector<std::shared_ptr<const void>> storage;  // keeps them valid
 };
 

@@ -16,13 +16,13 @@
 // -res-usage of CUDA 13.5. The inputs came from NVRTC 12.4, 12.9, 13.0 and 13.5
 // for sm_80, sm_90 and sm_120.
 //
-//  .nv.info             records {format, attribute, size or value}; format 4 is
-//                       followed by `size` bytes: symbol index, number
-//  .nv.info.<function>  the same for one function
-//  .nv.callgraph        pairs of symbol indices, in groups
-//  .nv.constant<bank>   of the image, or with .<kernel> of one kernel
-//  .nv.shared.<kernel>  static shared memory, and from sm_90 on the 1024 bytes
-//                       that the system keeps for itself
+// .nv.info             records {format, attribute, size or value}; format 4 is
+//                      followed by `size` bytes: symbol index, number
+// .nv.info.<function>  the same for one function
+// .nv.callgraph        pairs of symbol indices, in groups
+// .nv.constant<bank>   of the image, or with .<kernel> of one kernel
+// .nv.shared.<kernel>  static shared memory, and from sm_90 on the 1024 bytes
+//                      that the system keeps for itself
 //
 // Constant banks: a kernel runs with the banks of its own image. A function of
 // another image therefore reads something else there. Bank 0 is the exception:
@@ -75,7 +75,7 @@ class CallTree {
 
  private:
   struct Called {
-    std::size_t callers = 0;  // whose calls were not followed yet
+    std::size_t callers = 0;  // number of callers not followed yet
     std::uint64_t own_stack = 0;
     std::uint64_t above = 0;  // stack of those that called it, at most
   };

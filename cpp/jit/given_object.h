@@ -12,7 +12,7 @@ namespace gpuos::jit {
 
 struct GivenObject {
   Object object;
-  char result = 'v';  // of its function, see PtxFunction
+  char result = 'v';  // the function's result, see PtxFunction
 };
 
 /// Reads an object that another compiler made, ready to be linked. The contents

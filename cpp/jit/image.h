@@ -45,10 +45,10 @@ struct LoweredName {
 struct Image {
   std::string binary;                   // CUBIN, or PTX for a whole module
   std::vector<std::string> entries;     // exported pointers: gpuos_entry_<...>
-  Resources needs{};                    // of the neediest operator
-  std::string log{};                    // what the compiler said
-  std::vector<LoweredName> symbols{};   // of the name expressions
-  std::shared_ptr<const void> keeps{};  // what its addresses lead to
+  Resources needs{};                    // needs of the neediest operator
+  std::string log{};                    // output of the compiler
+  std::vector<LoweredName> symbols{};   // symbols of the name expressions
+  std::shared_ptr<const void> keeps{};  // keeps the objects at its addresses
 };
 
 }  // namespace gpuos::jit

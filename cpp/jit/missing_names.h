@@ -15,8 +15,9 @@ inline constexpr std::string_view kUsualNames = "gpuos/usual_names.h";
 /// Examples are uint32_t and M_PI, which nvcc knows without an #include.
 bool misses_usual_name(std::string_view log);
 
-/// Returns what to do about the first name that NVRTC did not know: which
-/// #include brings it, or what replaces it. It is empty for an unknown name.
+/// Returns advice about the first name that NVRTC did not know. It names the
+/// #include that brings it, or its replacement. It is empty for an unknown
+/// name.
 std::string name_hint(const FirstError& error, std::string_view log);
 
 }  // namespace gpuos::jit

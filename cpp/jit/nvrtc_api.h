@@ -62,7 +62,8 @@ struct Nvrtc {
   GPUOS_OPTIONAL_NVRTC_FUNCTIONS(GPUOS_DECLARE)  // null: there is none
 #undef GPUOS_DECLARE
   const char* (*nvrtcGetErrorString)(nvrtcResult) = nullptr;
-  /// Is null before 12.9. `callback(payload, nullptr)` returns 1 to cancel.
+  /// Exists since 12.9 and is null before. `callback(payload, nullptr)` returns
+  /// 1 to cancel.
   nvrtcResult (*nvrtcSetFlowCallback)(nvrtcProgram program,
                                       int (*callback)(void*, void*),
                                       void* payload) = nullptr;
@@ -71,7 +72,7 @@ struct Nvrtc {
   int minor = 0;
   std::string path;
   std::string file;        // describe_file() of it
-  std::string builtins;    // path of its second library; empty: not found
+  std::string builtins;    // path of its second library, or empty
   std::vector<int> archs;  // compute capabilities, ascending: 75, 80, ...
 };
 

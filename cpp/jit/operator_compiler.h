@@ -30,9 +30,9 @@ struct CompileRequest {
 ///
 /// Threads: any. No lock is held while NVRTC runs. A request that is being
 /// compiled already is waited for.
-/// Throws: CompileError (with the log; a misfit names both numbers),
-/// BackendUnavailable (NVRTC or a linker is missing, with the package to
-/// install).
+/// Throws: CompileError with the log, where a misfit names both numbers. Throws
+/// BackendUnavailable with the package to install if NVRTC or a linker is
+/// missing.
 Image compile_operators(const CompileRequest& request);
 
 /// Opens the compiler and does the first steps of compile_operators(), so that

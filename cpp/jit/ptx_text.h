@@ -14,8 +14,8 @@ struct PtxFunction {
   /// structure of 16. "?" is any other.
   std::string signature;
   bool is_kernel = false;
-  bool is_defined = false;  // it has a body
-  bool is_visible = false;  // to other objects: .visible or .weak
+  bool is_defined = false;  // the function has a body
+  bool is_visible = false;  // visible to other objects: .visible or .weak
 };
 
 struct PtxText {

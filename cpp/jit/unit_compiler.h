@@ -47,8 +47,8 @@ struct Object {
   bool is_ptx = false;
   bool is_lto = false;  // LTO-IR, which link_time_optimized() takes
   std::optional<WantedFunction> given{};  // set: NVRTC did not make it
-  std::string log{};                      // what the compiler said
-  std::vector<LoweredName> symbols{};     // of the name expressions
+  std::string log{};                      // output of the compiler
+  std::vector<LoweredName> symbols{};     // symbols of the name expressions
 };
 
 /// Compiles with NVRTC. The embedded device headers have their own name and a

@@ -47,7 +47,7 @@ class OperatorHistory {
   struct Version {
     std::uint64_t number = 0;
     Code code;
-    std::uint64_t before = 0;  // what rollback() goes to; 0: nothing
+    std::uint64_t before = 0;  // target of rollback(), or 0
   };
 
   explicit OperatorHistory(Code first) { add(std::move(first), 0); }
@@ -83,7 +83,7 @@ class OperatorHistory {
   std::uint64_t add(Code code, std::uint64_t before);
   OperatorVersion shown(const Version& version) const;  // mutex_ held
 
-  mutable std::mutex mutex_;  // of what list() sees
+  mutable std::mutex mutex_;  // protects the data that list() reads
   std::deque<Version> kept_;
   std::uint64_t last_ = 0;
 };

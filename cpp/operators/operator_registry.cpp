@@ -74,7 +74,7 @@ std::shared_ptr<const OperatorDefinition> definition_of(
   if (from.code != nullptr && !from.object) return nullptr;
   auto made = std::make_shared<OperatorDefinition>(from);
   if (from.object) {
-    made->source.clear();  // what calls it
+    made->source.clear();  // this source only calls the object
     made->code = nullptr;
     made->checked.reset();
   }

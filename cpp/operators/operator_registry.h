@@ -36,11 +36,11 @@ class OperatorRegistry {
   /// Describes an operator that is being made from a definition.
   struct Draft {
     const OperatorDefinition& definition;
-    Record record;               // with a body: nothing is to be loaded
+    Record record;               // a record with a body needs no loading
     Record replaces = nullptr;   // null: it is a new name
-    std::uint64_t expected = 0;  // the version that it replaces; 0: any
+    std::uint64_t expected = 0;  // version that it must replace, or 0 for any
     std::vector<std::uint32_t> slots{};
-    std::uint64_t number = 1;  // of its version, once it is published
+    std::uint64_t number = 1;  // number of its version, once it is published
     bool is_draft = false;
     bool is_awaited = true;
     bool is_checked = false;
@@ -116,7 +116,7 @@ class OperatorRegistry {
   mutable std::mutex mutex_;
   Records records_;
   Records builtins_;
-  std::size_t old_slots_ = 0;  // of all versions that are not current
+  std::size_t old_slots_ = 0;  // slots of all versions that are not current
   std::atomic<bool> has_checked_{false};
 };
 

@@ -14,7 +14,7 @@ namespace gpuos::session {
 struct CompileJob {
   Item item;
   std::string cell;
-  std::vector<Source> sources;  // of a variable two: storage, pointer
+  std::vector<Source> sources;  // a variable has two: storage, pointer
   std::vector<Dependency> dependencies;
   std::vector<EntryPtr> included;  // entries of the header that it sees
 };

@@ -74,7 +74,7 @@ struct CellLaunch {
 /// Names a kernel for its stub.
 struct KernelName {
   const char* name;  // "m::k"
-  const char* key;   // of the session's item; of a template null
+  const char* key;   // key of the session's item, null for a template
   // These are the arguments of a template: texts of name_of() and value_of().
   const char* const* arguments = nullptr;
   std::size_t argument_count = 0;
@@ -88,7 +88,7 @@ struct KernelArgument {
 
 /// Describes a variable that the cell has just made.
 struct Made {
-  int index;  // of the item in its cell
+  int index;  // index of the item in its cell
   const volatile void* address;
   std::size_t bytes;
   const char* type;  // __PRETTY_FUNCTION__ of a template with that type
@@ -105,12 +105,12 @@ enum class DriverCall : int {
   Record,  // an event in a stream
   WaitForEvent,
   QueryEvent,
-  StreamWaits,  // for an event
-  Elapsed,      // between two events
-  Attribute,    // of the device, by its number
-  DeviceName,   // of 256 characters
-  MemorySizes,  // free and in all
-  Reset         // frees what is left of memory, streams and events
+  StreamWaits,  // a stream waits for an event
+  Elapsed,      // time between two events
+  Attribute,    // attribute of the device, by its number
+  DeviceName,   // name of 256 characters
+  MemorySizes,  // free and total bytes
+  Reset         // frees the remaining memory, streams and events
 };
 
 /// Says where memory is.

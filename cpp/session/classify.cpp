@@ -242,7 +242,7 @@ class Classifier {
     Item item = class_definition();
     const std::size_t close =
         shape_.class_body != 0 ? tokens_.behind(shape_.class_body) - 1 : 0;
-    std::size_t head = 0;  // of "template <class T> friend"
+    std::size_t head = 0;  // begin of "template <class T> friend"
     std::size_t moved = 0;
     for (std::size_t i = shape_.class_body + 1; i < close; ++i) {
       if (tokens_.is(i, "template") && tokens_.is(i + 1, "<")) {
@@ -284,7 +284,7 @@ class Classifier {
   void add_enumerators(Item& item) const {
     if (shape_.class_body == 0) return;
     const std::size_t close = tokens_.behind(shape_.class_body) - 1;
-    bool is_first = true;  // of its "name = value"
+    bool is_first = true;  // first token of "name = value"
     for (std::size_t i = shape_.class_body + 1; i < close;) {
       if (is_first && tokens_.is_identifier(i))
         item.declares.emplace(tokens_[i].text);
@@ -345,7 +345,7 @@ class Classifier {
       for (const std::string& type :
            parameter_types(tokens_, shape_.parameters))
         item.names.merge(identifiers_of(type));
-      item.names.merge(identifiers_of(name.text));  // of ""_km
+      item.names.merge(identifiers_of(name.text));  // identifiers of ""_km
     }
     std::string head;
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);

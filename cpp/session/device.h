@@ -16,7 +16,8 @@ namespace gpuos::session {
 /// Holds the loaded kernels and the storage of one session.
 class Device {
  public:
-  /// `refusal` says why nothing can be loaded. It is empty if loading works.
+  /// Makes a device. `refusal` says why nothing can be loaded, and is empty if
+  /// loading works.
   Device(int ordinal, std::string refusal)
       : ordinal_(ordinal), refusal_(std::move(refusal)) {}
 

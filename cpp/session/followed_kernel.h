@@ -67,7 +67,8 @@ class FollowedKernel final : public cu::KernelHandle {
   const std::shared_ptr<const NewestKernels> newest_;
   cu::ParameterList parameters_;
   mutable std::mutex mutex_;
-  mutable std::uint64_t changes_;        // under mutex_; when it was found
+  mutable std::uint64_t changes_;        // under mutex_, the value when it was
+                                         // found
   mutable NewestKernels::Found kernel_;  // under mutex_
 };
 

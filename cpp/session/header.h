@@ -22,7 +22,7 @@ struct Entry {
   std::string identity;       // equal: callers see no difference
   std::uint64_t version = 0;  // also its place, unless something older needs it
   std::uint64_t first = 0;    // the version of the first with this key
-  std::uint64_t written = 0;  // when: its macros are those of that version
+  std::uint64_t written = 0;  // it uses the macros of that version
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
@@ -119,7 +119,8 @@ class Header {
   Keys keys_by_namespace_;  // by each namespace that the entry is in
   Keys keys_by_friend_;     // by the key of the function
   std::map<std::uint64_t, EntryPtr> always_;
-  std::unordered_map<std::string, EntryPtr> macros_;       // their last line
+  std::unordered_map<std::string, EntryPtr> macros_;       // the last line of
+                                                           // each macro
   std::unordered_map<std::string, std::uint64_t> places_;  // by key
 };
 

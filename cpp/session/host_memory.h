@@ -44,7 +44,8 @@ class HostMemory {
   std::map<void*, MemoryPlace> memory_;
   std::set<void*> streams_;
   std::set<void*> events_;
-  std::map<void*, void*> streams_of_events_;  // where they are recorded
+  std::map<void*, void*> streams_of_events_;  // the stream that recorded each
+                                              // event
 };
 
 }  // namespace gpuos::session

@@ -17,7 +17,7 @@ namespace gpuos::session {
 struct HostImport {
   std::string symbol;
   void** place;
-  bool is_value = false;  // of a variable, which gets it once
+  bool is_value = false;  // place of a variable, which gets its address once
   bool is_bound = false;
 };
 
@@ -25,10 +25,10 @@ struct HostImport {
 struct HostLibrary {
   host::HostImage image;
   void* handle = nullptr;
-  std::string name;  // what its own functions begin with
+  std::string name;  // beginning of its own functions' names
   std::vector<HostImport> imports{};
-  std::map<std::string, void*> exports{};  // null: of each thread
-  bool is_taken_back = false;              // nothing leads to it any more
+  std::map<std::string, void*> exports{};  // null for a thread-local variable
+  bool is_taken_back = false;              // no address leads to it any more
 };
 
 /// Holds the host code of a session in this process. Libraries call each other
@@ -70,10 +70,11 @@ class HostObjects {
   void bind(HostImport& import);
 
   std::deque<HostLibrary> libraries_;
-  Addresses addresses_;  // now, by symbol
-  Addresses exports_;    // as they were defined
-  std::map<std::string, std::set<std::string>> symbols_;  // by identity
-  std::map<std::string, std::string> newest_;             // symbol, by identity
+  Addresses addresses_;  // current address by symbol
+  Addresses exports_;    // address of the definition by symbol
+  std::map<std::string, std::set<std::string>> symbols_;  // symbols by identity
+  std::map<std::string, std::string> newest_;             // newest symbol by
+                                                          // identity
 };
 
 /// Returns "a::f(int)" for the symbol of "a::gpuos_1_2::f(int)". Returns "a::n"

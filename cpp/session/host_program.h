@@ -21,7 +21,7 @@ namespace gpuos::session {
 /// Holds a variable of host code.
 struct HostVariable {
   std::string cell;
-  std::string type;  // as C++ spells it
+  std::string type;  // type as C++ spells it
   void* address = nullptr;
   std::size_t bytes = 0;
 };
@@ -31,7 +31,8 @@ struct HostDefinition {
   Item item;
   std::string cell;
   std::vector<Dependency> dependencies{};
-  bool is_compiled = false;  // else with the first unit that wants it
+  bool is_compiled = false;  // otherwise compiled with the first unit that
+                             // needs it
   bool is_declared_only = false;
 };
 
@@ -47,10 +48,11 @@ struct HostUnit {
   std::string cell;
   host::HostImage image;
   std::map<int, Item> variables;       // by index in the cell
-  std::set<int> declared{};            // of these: of the type that users know
-  std::vector<Item> functions;         // that are in the image
-  std::vector<std::string> defined;    // keys in the image
-  std::map<int, HostVariable> made{};  // of `variables`
+  std::set<int> declared{};            // variables whose type earlier users
+                                       // know
+  std::vector<Item> functions;         // functions in the image
+  std::vector<std::string> defined;    // keys of definitions in the image
+  std::map<int, HostVariable> made{};  // the ones of `variables` that were made
 };
 
 /// Describes a name of Python that is bound for host code.
@@ -155,8 +157,9 @@ class HostProgram {
   std::map<std::string, std::set<std::string>> members_;  // keys, by class
   std::map<std::string, std::string> texts_;              // by cell
   std::map<std::string, std::size_t> scopes_;  // numbers of namespaces
-  std::map<std::string, std::string> others_;  // of others_of()
-  bool has_usual_ = false;                     // names of usual_text()
+  std::map<std::string, std::string> others_;  // answers of others_of()
+  bool has_usual_ = false;                     // units have the names of
+                                               // usual_text()
   std::size_t units_ = 0;
   std::uint64_t compiled_ = 0;
 };

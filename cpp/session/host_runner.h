@@ -29,8 +29,8 @@ using Around = std::function<void(const std::function<void()>&)>;
 /// Threads: a cell's own threads may call back while it runs.
 class HostRunner {
  public:
-  /// The lock `state` is held except while host code runs. `settle` waits for
-  /// the work that was submitted before.
+  /// Takes the lock `state`, which is held except while host code runs.
+  /// `settle` waits for the work that was submitted before.
   HostRunner(Workspace& workspace, Device& device, Launches& launches,
              OwnedMutex& state, std::function<void()> settle);
   ~HostRunner();
@@ -58,7 +58,7 @@ class HostRunner {
     HostCell cell;
     std::map<int, std::vector<LinkedLaunch>> launches;
     const HostLibrary* library = nullptr;
-    int index = 0;  // of the item that runs
+    int index = 0;  // index of the running item
   };
 
   // The calls of host code end here.

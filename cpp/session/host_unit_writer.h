@@ -94,11 +94,14 @@ class HostUnitWriter {
   std::string includes_;
   std::string text_;
   bool is_past_includes_ = false;
-  std::vector<Item> items_;                 // of the cell
-  std::map<std::string, const Item*> own_;  // functions and so on, by key
+  std::vector<Item> items_;                 // items of the cell
+  std::map<std::string, const Item*> own_;  // the cell's functions and so on,
+                                            // by key
   std::set<std::string> written_;           // keys
-  std::set<std::string> done_;              // of these: whole, in the text
-  std::uint64_t written_at_ = 0;            // of what is compiled again
+  std::set<std::string> done_;              // keys of items that are complete
+                                            // in the text
+  std::uint64_t written_at_ = 0;            // version of an item that is
+                                            // compiled again
   const Item* written_now_ = nullptr;       // a type, a template or the like
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
@@ -107,7 +110,7 @@ class HostUnitWriter {
 
   std::set<std::string> bound_;                  // names
   std::set<std::string> retyped_;                // keys of variables
-  std::map<std::string, std::string> outdated_;  // why, by name of a variable
+  std::map<std::string, std::string> outdated_;  // reason by name of a variable
   std::vector<HostAgain> again_;
 };
 

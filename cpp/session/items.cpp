@@ -69,7 +69,7 @@ class Splitter {
         const std::size_t behind = tokens_.behind(i + 1);
         if (tokens_.text(i, behind).find("pack") != std::string::npos)
           tokens_.fail(i, "expected #pragma pack, found _Pragma");
-        i = behind;  // of warnings
+        i = behind;  // _Pragma of warnings
       } else if (const std::size_t open = find_scope(i); open != 0) {
         std::vector<std::string> inner = scopes;
         std::string name = scope_name(i, open);
@@ -441,7 +441,7 @@ class Splitter {
   TokenList tokens_;
   const Choose& choose_;
   const Known& known_;
-  bool is_trial_ = false;  // nothing of it is taken
+  bool is_trial_ = false;  // a trial takes no items
   const KindOf kind_of_ = [this](std::string_view given, bool is_needed) {
     const std::string name(given);
     const auto found = kinds_.find(name);
@@ -458,9 +458,9 @@ class Splitter {
         return namespaces_.contains(std::string(name)) ||
                (known_.is_namespace != nullptr && known_.is_namespace(name));
       };
-  std::map<std::string, NameKind> kinds_;  // of this cell
+  std::map<std::string, NameKind> kinds_;  // kinds of this cell's names
   std::set<std::string> doubts_;
-  std::set<std::string> headers_;     // that are parts of the cell
+  std::set<std::string> headers_;     // headers that are parts of the cell
   std::set<std::string> namespaces_;  // "a" and "a::b"
   std::vector<std::string> packs_ = {""};
   std::vector<Item> items_;

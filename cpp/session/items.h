@@ -15,7 +15,7 @@ namespace gpuos::session {
 enum class ItemKind : std::uint8_t {
   Directive,        // a preprocessor line, or #if to #endif
   Header,           // goes to later cells as it is: types, templates, inline
-  Declaration,      // of a function that may be defined later, or never
+  Declaration,      // a function that may be defined later, or never
   Function,         // a __device__ function with external linkage
   Kernel,           // a __global__ function that is no template
   Variable,         // a __device__ or __constant__ variable
@@ -40,7 +40,7 @@ struct Item {
   /// Holds the scopes around the text: "namespace a", "extern \"C\"".
   std::vector<std::string> scopes{};
 
-  std::string name{};  // of a function or variable: "norm", "Vec::norm"
+  std::string name{};  // name of a function or variable: "norm", "Vec::norm"
   /// Holds identifiers through which later cells can need the header text.
   std::set<std::string> names{};
   /// Holds plain names that the item's scope has from then on.
@@ -65,10 +65,10 @@ struct Item {
   /// True if all units need the item: directives and using-directives.
   bool is_always = false;
 
-  std::size_t name_at = 0;   // of a variable: the name's offset in `text`
+  std::size_t name_at = 0;   // offset of a variable's name in `text`
   bool is_constant = false;  // a __constant__ variable
   bool is_array = false;
-  std::vector<Item> statements{};  // of Launches
+  std::vector<Item> statements{};  // statements of Launches
 
   /// True for a statement that is an expression and its ';'.
   bool is_expression = false;

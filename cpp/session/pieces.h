@@ -67,13 +67,14 @@ struct Shape {
   std::size_t end = 0;
   std::size_t start = 0;  // after the template header
   bool is_template = false;
-  std::size_t class_key = 0;    // of a definition or a forward declaration
-  std::size_t class_body = 0;   // its '{'
-  std::size_t parameters = 0;   // '(' of a function's parameters
-  std::size_t body = 0;         // '{' of a function, or its "try"
-  std::size_t initializer = 0;  // '=', '{' or '(' of a variable
-  std::size_t group = 0;        // '(' in "float (*f)(float)"
-  std::size_t launch = 0;       // "<<<"
+  std::size_t class_key = 0;          // keyword of a definition or a forward
+                                      // declaration
+  std::size_t class_body = 0;         // its '{'
+  std::size_t parameters = 0;         // '(' of a function's parameters
+  std::size_t body = 0;               // '{' of a function, or its "try"
+  std::size_t initializer = 0;        // '=', '{' or '(' of a variable
+  std::size_t group = 0;              // '(' in "float (*f)(float)"
+  std::size_t launch = 0;             // "<<<"
   std::vector<std::size_t> commas{};  // between declarators
   bool has_class_key = false;         // class_key may be token 0
 

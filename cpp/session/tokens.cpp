@@ -148,7 +148,7 @@ class Tokenizer {
   const CellText& cell_;
   std::string_view text_;
   CScanner scanner_;
-  int conditionals_ = 0;  // that are open
+  int conditionals_ = 0;  // number of open conditionals
   std::size_t counted_ = 0;
   std::size_t line_begin_ = 0;
   int line_ = 1;

@@ -15,7 +15,7 @@ using TokenKind = CTokenKind;
 /// Holds a token in its primary spelling: "{" for "<%", and "&" twice for
 /// "and".
 struct Token : CToken {
-  std::size_t offset;  // of its first byte in the cell
+  std::size_t offset;  // offset of its first byte in the cell
   std::size_t end;     // the offset after it in the cell
   int line;            // from 1
   int column;          // from 1

@@ -26,7 +26,7 @@ struct CellReport {
   std::string cell;
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
   std::vector<Item> statements;      // Launch and Call
-  std::string log;                   // what the compiler said
+  std::string log;                   // output of the compiler
   /// Holds the unit if the cell has host code. Its statements are items of
   /// `host_cell`.
   std::optional<HostUnit> host_unit{};
@@ -99,11 +99,11 @@ class Workspace {
     std::set<std::string> keys{};
     std::vector<CompileJob> jobs{};
     std::vector<EntryPtr> added{};
-    std::set<std::string> host_names{};      // that the cell defines
-    std::set<std::string> host_functions{};  // keys
+    std::set<std::string> host_names{};      // names that the cell defines
+    std::set<std::string> host_functions{};  // keys of functions
     bool needs_host = false;
     bool has_includes = false;
-    bool is_clash = false;  // of names, on the device
+    bool is_clash = false;  // names clash on the device
   };
 
   static std::vector<std::string> host_flags(const JitOptions& options);
@@ -141,18 +141,21 @@ class Workspace {
   [[noreturn]] void fail_unknown(std::string_view name,
                                  std::string_view wanted) const;
 
-  std::vector<std::string> folders_;              // of headers
-  std::map<std::string, std::string> headers_{};  // their texts, by path
-  bool takes_headers_ = true;                     // as parts of a cell
-  bool has_headers_ = false;                      // the cell that runs
+  std::vector<std::string> folders_;              // folders of headers
+  std::map<std::string, std::string> headers_{};  // texts of headers by path
+  bool takes_headers_ = true;                     // headers become parts of a
+                                                  // cell
+  bool has_headers_ = false;                      // the running cell has
+                                                  // headers
   HostProgram host_;
   Header header_;
   Definitions definitions_;
-  Macros macros_;                            // of accepted cells
-  Macros reading_;                           // and of the cell that runs
-  std::vector<std::string> packs_ = {""};    // of accepted cells
-  std::vector<std::string> reading_packs_;   // and of the cell that runs
-  std::map<std::string, NameKind> answers_;  // of the C++ compiler, for a cell
+  Macros macros_;                            // macros of accepted cells
+  Macros reading_;                           // macros of the running cell too
+  std::vector<std::string> packs_ = {""};    // values of accepted cells
+  std::vector<std::string> reading_packs_;   // values of the running cell too
+  std::map<std::string, NameKind> answers_;  // answers of the C++ compiler, for
+                                             // a cell
   std::map<std::string, LaunchFunction> launches_;
   std::map<std::string, DefinitionPtr> instances_;
   Compiler compiler_;

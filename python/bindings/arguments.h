@@ -15,7 +15,7 @@
 
 namespace gpuos::python {
 
-/// Is told of foreign arrays. It is usually null. Access needs the GIL.
+/// Observes foreign arrays. It is usually null. Access needs the GIL.
 inline const ArrayWatch* array_watch = nullptr;
 
 /// Holds the arrays of one call: their views, and the objects that must stay
@@ -81,7 +81,7 @@ class Arguments {
   void tell(PyObject* object);
 
   RuntimeObject& runtime_;
-  bool is_told_ = false;  // the watch: of a foreign array
+  bool is_told_ = false;  // the watch is told of a foreign array
   pybind11::object holder_;
   std::size_t few_ = 0;
   // submit() takes this path and allocates nothing.

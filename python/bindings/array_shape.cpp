@@ -93,8 +93,8 @@ bool is_integer_index(PyObject* item) {
 }
 
 // Returns the index with an Ellipsis, so that the result is a view, also of one
-// element. Integer objects become int first. As arrays of integers or bools
-// they would read memory.
+// element. Integer objects become int first. NumPy would read memory for arrays
+// of integers or bools.
 py::tuple basic_index(const py::object& index) {
   const bool is_tuple = py::isinstance<py::tuple>(index);
   const py::tuple given = is_tuple ? py::tuple(index) : py::make_tuple(index);

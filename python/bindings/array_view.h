@@ -23,9 +23,9 @@ struct ForeignView {
   pybind11::object keep;
 };
 
-/// Views any object except a gpuos.Array: a NumPy array, or an object with
-/// DLPack, an array interface or the buffer protocol. Copies only unaligned
-/// inputs of NumPy on the host, after the tasks that write them.
+/// Views any object except a gpuos.Array. It may be a NumPy array, or an object
+/// with DLPack, an array interface or the buffer protocol. Copies only
+/// unaligned inputs of NumPy on the host, after the tasks that write them.
 ///
 /// Throws: InvalidArgument for an object that is no array or is in the wrong
 /// memory. Also for an unknown dtype, and for strides that are no whole

@@ -127,7 +127,7 @@ py::object DeferredOperations::defer(const Traced& traced,
     const std::size_t before = waiting_.size();
     run();
     wait_for_other_thread();
-    if (waiting_.size() >= before) break;  // no memory, even for that
+    if (waiting_.size() >= before) break;  // there is no memory, even for that
   }
   operation->scalars.assign(scalars.begin(), scalars.end());
   operation->operands.reserve(arrays.size());
@@ -167,7 +167,7 @@ void DeferredOperations::run() noexcept {
       operation->keeper = operation->held_result();
     }
   } catch (const std::bad_alloc&) {
-    return;  // as if nobody had looked; who did is told by Array
+    return;  // the operations stay deferred, and Array reports the error
   }
   is_running_ = true;
   runner_ = std::this_thread::get_id();

@@ -70,8 +70,8 @@ class DeferredOperations {
     std::size_t operator()(const Words& words) const noexcept;
   };
   struct Combined {
-    std::vector<Program> parts;      // whose addresses are among the words
-    std::optional<Program> program;  // none: they do not fit into one
+    std::vector<Program> parts;      // the words contain the addresses of these
+    std::optional<Program> program;  // none if they do not fit into one
   };
 
   void add(DeferredOperation& operation);
@@ -85,7 +85,7 @@ class DeferredOperations {
 
   RuntimeObject& runtime_;
   std::vector<DeferredOperation*> waiting_;
-  std::size_t bytes_ = 0;  // that would be free if all were submitted at once
+  std::size_t bytes_ = 0;  // free after all operations are submitted
   bool is_running_ = false;
   std::thread::id runner_;
   std::unordered_map<Words, Combined, HashOfWords> known_;

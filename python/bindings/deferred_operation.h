@@ -36,13 +36,13 @@ struct DeferredOperation
 
   DeferredOperations& all;
   Program program;
-  Value made;       // what the program gives, of its builder
-  TensorView form;  // of the result, without memory
+  Value made;       // the program's result, from its builder
+  TensorView form;  // form of the result, without memory
   std::vector<DeferredOperand> operands;
   std::vector<Scalar> scalars;
-  std::size_t bytes = 0;       // of memory that it reads
-  PyObject* result = nullptr;  // a gpuos.Array; null: it is gone
-  std::exception_ptr failure;  // why it could not be submitted
+  std::size_t bytes = 0;       // size of the memory that it reads
+  PyObject* result = nullptr;  // a gpuos.Array, or null if it is destroyed
+  std::exception_ptr failure;  // the reason if it could not be submitted
 
   /// Returns the result and holds it. Returns null if it is destroyed, or being
   /// destroyed now.
@@ -62,13 +62,15 @@ struct DeferredOperation
 #endif
 
   // These are for run():
-  std::size_t place = 0;      // among all that are run
-  std::size_t last_user = 0;  // the place of the last one that takes its result
-  std::size_t connected = 0;  // the same for all that depend on each other
+  std::size_t place = 0;      // index among all that are run
+  std::size_t last_user = 0;  // place of the last operation that uses its
+                              // result
+  std::size_t connected = 0;  // equal for all that depend on each other
   std::size_t in_group = 0;
-  pybind11::object keeper;           // of the result
+  pybind11::object keeper;           // keeps the result
   Buffer own;                        // memory, if there is no result
-  std::optional<TensorView> memory;  // where it writes, once it is submitted
+  std::optional<TensorView> memory;  // place of the result, once it is
+                                     // submitted
 };
 
 }  // namespace gpuos::python

@@ -12,7 +12,7 @@ namespace gpuos::python {
 /// Implements Python's gpuos.Definition. It never changes after it is made.
 struct DefinitionObject {
   OperatorDefinition given;
-  std::uint64_t version = 0;  // of the operator that it was taken from
+  std::uint64_t version = 0;  // version of the operator that it was taken from
   std::string digest;
 };
 

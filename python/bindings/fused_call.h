@@ -87,7 +87,7 @@ class FusedCall {
   Few<TensorView, kMaxItems> inputs_;
   Few<PyObject*, kMaxItems> arrays_;
   Few<Scalar, kMaxItems> scalars_;
-  Few<PyObject*, kMaxItems> numbers_;  // of which the scalars are
+  Few<PyObject*, kMaxItems> numbers_;  // objects of the scalars
   std::vector<Scalar> all_scalars_;
 };
 

@@ -25,13 +25,13 @@ enum class ArgumentKind : std::uint8_t {
   Point,    // a NumPy array without axes, which is no number: its dtype
   Number,   // a number of Python: what kind of number
   Static,   // decides what the function does: its value
-  Keyword,  // the name of the argument behind it
+  Keyword,  // the name of the argument after it
 };
 
 /// Describes one argument in a structure. `rank` is that of an array.
 struct ArgumentWord {
   ArgumentKind kind{};
-  DType dtype{};  // of a number: Bool, Int64, Float64 or Complex128
+  DType dtype{};  // dtype of a number: Bool, Int64, Float64 or Complex128
   std::uint8_t rank = 0;
 
   friend bool operator==(const ArgumentWord&, const ArgumentWord&) = default;

@@ -46,8 +46,8 @@ bool is_tuple_of_numbers(PyObject* object) {
       [](py::handle item) { return is_number(item.ptr()); });
 }
 
-// Returns whether the object may be an operand beside numbers. It then contains
-// no values of the function.
+// Returns whether the object may be an operand next to numbers. It then
+// contains no values of the function.
 bool is_plain(PyObject* object, int depth = 0) {
   if (depth > 4) return false;  // a list may hold itself
   if (PyTuple_CheckExact(object) == 0 && PyList_CheckExact(object) == 0)
@@ -106,7 +106,7 @@ py::object CallNumbers::result_of(const NumberCall& call) const {
                                      : numbers_[each.number].ptr());
   const std::size_t named = call.names ? py::len(call.names) : 0;
   py::object context;
-  if (call.context) {  // one that nobody else has entered
+  if (call.context) {  // a copy, which no other thread has entered
     context =
         py::reinterpret_steal<py::object>(PyContext_Copy(call.context.ptr()));
     if (!context || PyContext_Enter(context.ptr()) != 0)

@@ -45,15 +45,16 @@ struct NumberCall {
   };
   enum class Gives : std::uint8_t {
     Error,    // like `object`, which the function may have caught
-    Objects,  // a tuple of numbers, which others take
-    Number,   // of the kind that `word` says: a scalar of the program
+    Objects,  // a tuple of numbers, which other calls take
+    Number,   // a scalar of the program, of the kind `word`
     Same,     // `object`: its value decided what the function did
   };
 
   pybind11::object function;
   std::vector<Operand> operands{};
-  pybind11::object names{};    // of the last operands: a tuple, or null
-  pybind11::object context{};  // in which NumPy's errstate is another, or null
+  pybind11::object names{};    // names of the last operands: a tuple, or null
+  pybind11::object context{};  // context with another errstate of NumPy, or
+                               // null
   Gives gives = Gives::Error;
   ArgumentWord word{};
   pybind11::object object{};
@@ -105,9 +106,9 @@ class CallNumbers {
 /// it as long as it lives.
 class TracedNumbers {
  public:
-  /// The function gets the numbers of the scalars in `asked`. With `tells` the
-  /// object returns a number to code that asks. Otherwise that code raises
-  /// number_asked().
+  /// Begins to trace. The function gets the numbers of the scalars in `asked`.
+  /// With `tells` the object returns a number to code that asks. Otherwise that
+  /// code raises number_asked().
   TracedNumbers(ProgramBuilder& builder,
                 std::vector<pybind11::object> arguments, AskedScalars asked,
                 bool tells);
@@ -153,7 +154,7 @@ class TracedNumbers {
   const std::size_t arguments_ = numbers_.size();
   const bool tells_;
   const pybind11::object errstate_;
-  std::vector<std::uint32_t> ids_;  // of the values, by number; ascending
+  std::vector<std::uint32_t> ids_;  // ids of the values by number, ascending
   std::vector<NumberCall> calls_;
 };
 

@@ -78,7 +78,7 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
                             std::size_t count, PyObject* names) {
   if (of_trees_.is_none()) {
     const py::object made = python_module("collections").attr("OrderedDict")();
-    if (of_trees_.is_none()) of_trees_ = made;  // no thread was quicker
+    if (of_trees_.is_none()) of_trees_ = made;  // no other thread was quicker
   }
   const PythonCall call(args, count, names);
   const py::object of_trees = of_trees_;

@@ -22,9 +22,9 @@ pybind11::list values_of(const pybind11::object& dict);
 struct ExampleCall {
   ExampleCall(const FusedCall& call);  // NOLINT(google-explicit-constructor)
 
-  std::vector<Shape> shapes;  // of the inputs
+  std::vector<Shape> shapes;  // shapes of the inputs
   std::vector<Scalar> scalars;
-  std::vector<pybind11::object> numbers;  // the scalars, as Python has them
+  std::vector<pybind11::object> numbers;  // the scalars as Python objects
 };
 
 /// Holds one traced structure of a fused function.
@@ -52,22 +52,25 @@ struct Traced {
   /// Holds the call for which it was traced. The answers to the function's
   /// questions decide. It therefore serves only calls with equal answers.
   ExampleCall example;
-  bool has_asked = false;  // anything at all, or computed of numbers
+  bool has_asked = false;  // it asked for anything, or Python computes numbers
   bool has_asked_shapes = false;
-  bool is_of_values = false;  // of find_or_trace_values()
+  bool is_of_values = false;  // made by find_or_trace_values()
   AskedScalars asked_scalars{};
-  std::vector<NumberCall> number_calls;  // what Python computes for each call
-  std::vector<Scalar> more_scalars;      // what it gave when it was traced
+  std::vector<NumberCall> number_calls;  // steps that Python computes for each
+                                         // call
+  std::vector<Scalar> more_scalars;      // results of these steps when it was
+                                         // traced
   Program program;
-  Value made;  // its first output, of its builder
+  Value made;  // first output, from its builder
   /// Makes the function's result from a list of arrays. It is None if the
   /// function returned one array.
   pybind11::object rebuild;
   // These are the shapes of the last call that made its outputs.
   std::vector<std::int64_t> input_dims;
   std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
-  Traced* next = nullptr;                                  // of the same hash
-  std::uint64_t used = 0;  // when, among those of its function
+  Traced* next = nullptr;                                  // next one of an
+                                                           // equal hash
+  std::uint64_t used = 0;  // time of the last use, counted by its function
 
   template <typename Visit>
   int visit_objects(Visit visit) const {
@@ -90,9 +93,9 @@ struct Traced {
 /// Threads: every member is called with the GIL held.
 class Fused {
  public:
-  /// `trace(function, args, keywords)` returns a list of the function's values
-  /// for values, and Traced::rebuild. `runtime` may be None. With `is_deferred`
-  /// a call is submitted when the program reads its result.
+  /// Wraps `function`. `trace(function, args, keywords)` returns a list of the
+  /// function's values for values, and Traced::rebuild. `runtime` may be None.
+  /// With `is_deferred` a call is submitted when the program reads its result.
   Fused(pybind11::object function, pybind11::object trace,
         pybind11::object runtime, std::string name, bool is_deferred);
 
@@ -200,13 +203,13 @@ class Fused {
   std::string name_;
   bool is_deferred_;
   AllTraced traced_;
-  AllTraced left_;  // of earlier versions, for calls under way
+  AllTraced left_;  // entries of earlier versions, for running calls
   std::size_t running_ = 0;
   std::shared_ptr<std::uint64_t> version_ = std::make_shared<std::uint64_t>(1);
   std::vector<Part> parts_;
   std::uint64_t uses_ = 0;
   bool has_warned_ = false;
-  std::uint64_t seen_ = replacements;  // of all fused functions
+  std::uint64_t seen_ = replacements;  // last seen count of all replacements
   static inline std::uint64_t replacements = 0;
   // A comparison of keys may run code that calls this object and removes an
   // entry. The removed entry still leads to the next until no call is running.

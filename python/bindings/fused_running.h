@@ -8,8 +8,8 @@ namespace gpuos::python {
 
 class Fused::Running {
  public:
-  /// With `forgets` it drops programs that were traced with functions that are
-  /// replaced now. Otherwise no such program runs.
+  /// Begins a call. With `forgets` it drops programs that were traced with
+  /// functions that are replaced now. Otherwise no such program runs.
   explicit Running(Fused& fused, bool forgets = true) : fused_(fused) {
     if (forgets && fused.seen_ != replacements) [[unlikely]]
       fused.forget_if_parts_were_replaced();

@@ -160,7 +160,7 @@ std::vector<py::object> owned(std::span<PyObject* const> objects) {
 
 ExampleCall::ExampleCall(const FusedCall& call)
     : numbers(owned(call.numbers())) {
-  for (py::object& number : numbers)  // its array may change
+  for (py::object& number : numbers)  // the caller may change an array
     if (is_ndarray(number.ptr())) number = number.attr("copy")();
   for (const TensorView& view : call.inputs())
     shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
@@ -293,7 +293,8 @@ namespace {
 /// Limits the programs that a function keeps. A number whose value decides
 /// makes a new one for each value. Such a program would never be used again.
 constexpr std::size_t kMostTraced = 256;
-/// Sets how many programs cause a warning. So many are not normal.
+/// Sets how many programs cause a warning, because a function normally has
+/// fewer.
 constexpr std::size_t kManyTraced = 32;
 
 /// Returns the scalar arguments whose values decided, also through results
@@ -379,7 +380,7 @@ void Fused::warn_of_many(const Traced& made) {
   has_warned_ = true;
   const py::object function = function_;
   py::object traceback;
-  if (!made.asked_scalars.empty()) {  // once more, to see where it asks
+  if (!made.asked_scalars.empty()) {  // traced again to find the line that asks
     ProgramBuilder builder;
     builder.set_shapes(made.example.shapes);
     try {
@@ -387,7 +388,7 @@ void Fused::warn_of_many(const Traced& made) {
     } catch (const py::error_already_set& error) {
       traceback = error.trace();
     } catch (const Error&) {
-      traceback = py::none();  // no line, then
+      traceback = py::none();  // then there is no line
     }
   }
   if (!traceback) traceback = py::none();

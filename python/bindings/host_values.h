@@ -7,8 +7,9 @@
 
 namespace gpuos::python {
 
-/// Returns the value of a variable, or of a copy of one: a number, a string, or
-/// a copy of an array of numbers. The value of a pointer is its address.
+/// Returns the value of a variable, or of a copy of one. It is a number, a
+/// string, or a copy of an array of numbers. The value of a pointer is its
+/// address.
 /// Throws: InvalidArgument for another type.
 pybind11::object host_value(const std::string& name,
                             const HostVariableInfo& variable);

@@ -5,7 +5,7 @@
 
 namespace gpuos::python {
 
-/// Adds one argument of a kernel: None, a number, a NumPy scalar (also a
+/// Adds one argument of a kernel. It is None, a number, a NumPy scalar (also a
 /// structured one), a ctypes object, or any array on the device.
 /// Throws: InvalidArgument naming `index`.
 void add_argument(KernelArgs& args, PyObject* value, std::size_t index);

@@ -75,7 +75,7 @@ Expectation expectation_from(const std::string& text) {
 
 bool is_of_class(py::handle object, const std::string& name) {
   const std::size_t dot = name.find('.');
-  if (dot == std::string::npos) return true;  // of any
+  if (dot == std::string::npos) return true;  // any class
   for (const py::handle kind : py::type::of(object).attr("__mro__")) {
     const std::string own =
         shown(kind.attr("__module__")) + "." + shown(kind.attr("__qualname__"));

@@ -54,7 +54,7 @@ class ResultArrays {
  private:
   static constexpr std::size_t kLeastBytes = 64;
   static constexpr std::size_t kTinyBytes = 4096;
-  static constexpr std::size_t kFewest = 8;  // that take turns
+  static constexpr std::size_t kFewest = 8;  // arrays that take turns
   static constexpr std::size_t kMost = 64;
   static constexpr std::size_t kClasses =
       std::bit_width(kMostBytes) - std::bit_width(kLeastBytes) + 1;

@@ -27,7 +27,7 @@ std::vector<RuntimeObject*>& live_runtimes() {
 }
 
 std::size_t next_number() {
-  static std::size_t last = 0;  // under the GIL, or what stands for it
+  static std::size_t last = 0;  // under the GIL, or its replacement
   return ++last;
 }
 

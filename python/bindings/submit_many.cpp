@@ -28,8 +28,9 @@ struct ReadColumn {
   std::size_t tasks = 0;
   DType dtype = DType::Float32;
   bool read_only = false;
-  std::int64_t size = 0;            // of each task, unless `sizes` is filled
-  std::vector<std::int64_t> sizes;  // of each task
+  std::int64_t size = 0;            // elements of each task, unless `sizes` is
+                                    // filled
+  std::vector<std::int64_t> sizes;  // elements of each task
   std::vector<std::uint64_t> addresses;
 };
 

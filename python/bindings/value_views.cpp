@@ -105,7 +105,8 @@ Value get_item(const Value& number_or_array, const py::object& index) {
   const auto rank = static_cast<std::size_t>(x.rank());
   const int open = x.rank() - count_named(parts, x.rank());
   std::vector<AxisIndex> axes;
-  std::vector<int> dims;  // of the result, in what is left: -1 is a new one
+  std::vector<int> dims;  // axes of the result as remaining axes, -1 for a new
+                          // one
   int left = 0;
   for (const py::handle part : parts) {
     if (part.is_none()) {

@@ -57,8 +57,9 @@ namespace {
 
 bool is_in_reach(const TensorView& view) noexcept {
   const auto itemsize = static_cast<std::int64_t>(size_of(view.dtype));
-  std::int64_t bytes = itemsize;  // of all elements, axes of none left out
-  std::int64_t span = itemsize;   // from the lowest byte to behind the highest
+  std::int64_t bytes = itemsize;  // size of all elements, without axes of
+                                  // extent 0
+  std::int64_t span = itemsize;   // from the lowest byte to after the highest
   bool fits = true;
   for (std::size_t i = 0; i < view.dims; ++i) {
     const std::int64_t extent = view.shape[i];

@@ -54,7 +54,8 @@ void wait_in_slices(const char* where, const Deadline& deadline,
 }
 
 /// Runs `work` without the GIL. Ctrl-C, and any signal whose handler raises,
-/// ends the waits of gpuos in it: for room in a queue, for a compiler.
+/// ends the waits of gpuos in it. Examples are waits for room in a queue and
+/// for a compiler.
 /// Throws: the errors of `work`, and the exception of the handler.
 template <typename Work>
 auto interruptible(Work work) {
