@@ -26,7 +26,7 @@ const std::shared_ptr<const program::Plan>& Body::plan_for(
   key[0] = word_of(out);
   std::size_t words = 1;
   for (const TensorView& input : inputs) key[words++] = word_of(input);
-  // Pairs with the store in make().
+  // This load pairs with the store in make().
   const Known* known = newest_.load(std::memory_order_acquire);
   while (known != nullptr &&
          !std::equal(key.begin(), key.begin() + static_cast<long>(words),
@@ -48,7 +48,8 @@ const Body::Known& Body::make(const Key& key,
   known->key = key;
   known->plan =
       program_of(expression_, arguments, {out.dtype, out.dims}).plan();
-  // Another thread may have made the same: one of the two is never found.
+  // Another thread may have made an equal plan. Then readers never find one of
+  // the two.
   const std::lock_guard lock(making_);
   known->before = newest_.load(std::memory_order_relaxed);
   newest_.store(known.get(), std::memory_order_release);

@@ -14,14 +14,14 @@
 
 namespace gpuos::expression {
 
-/// An operator's expression until it is replaced, and the programs that calls
-/// made of it. There is one for each combination of dtypes and ranks. They are
-/// freed with the expression.
+/// Holds an operator's expression until it is replaced, and the programs that
+/// calls made of it. There is one program for each combination of dtypes and
+/// ranks. They are freed with the expression.
 ///
 /// Threads: any.
 class Body {
  public:
-  /// `dtypes`: the dtypes of its arrays; empty: any.
+  /// Makes a body for arrays of `dtypes`, or of any dtype if `dtypes` is empty.
   Body(Expression expression, std::vector<DType> dtypes)
       : expression_(std::move(expression)), dtypes_(std::move(dtypes)) {}
   ~Body();
@@ -30,13 +30,13 @@ class Body {
 
   const Expression& expression() const noexcept { return expression_; }
 
-  /// Throws: InvalidArgument for a dtype that it is not for, and as
-  /// program_of().
+  /// Returns the plan for these arrays. Throws: InvalidArgument for a dtype
+  /// that the body does not accept, and the errors of program_of().
   const std::shared_ptr<const program::Plan>& plan_for(
       std::span<const TensorView> inputs, const TensorView& out) const;
 
  private:
-  /// The dtypes and ranks of the output, then of the inputs.
+  /// Holds the dtypes and ranks of the output, then of the inputs.
   using Key = std::array<std::uint16_t, abi::kMaxArgs>;
   struct Known {
     Key key;
@@ -51,8 +51,8 @@ class Body {
   const Expression expression_;
   const std::vector<DType> dtypes_;
   mutable std::mutex making_;
-  // Pairs with the store in make(): a reader that finds an entry sees all of
-  // it.
+  // The load pairs with the store in make(). A reader that finds an entry sees
+  // all of it.
   mutable std::atomic<const Known*> newest_{nullptr};
 };
 

@@ -15,7 +15,8 @@ namespace {
 
 using expression::Body;
 
-/// Inputs that have names are these, in this order, and no others.
+/// Parses the expression. If the definition names inputs, the expression has
+/// exactly these, in this order.
 Expression parse_named(const OperatorDefinition& definition) {
   const std::vector<std::string>& names = definition.input_names;
   Expression parsed =
@@ -36,8 +37,8 @@ bool uses_only(const Expression& expression,
   });
 }
 
-// Arrays are given by place or by the names that the operator has, so that a
-// name which the new text has in another place would be given another array.
+// Callers pass arrays by place or by the operator's names. An input that moves
+// to another place would therefore get another array.
 void check_places(const OperatorDefinition& definition,
                   const std::vector<std::string>& inputs,
                   const std::vector<std::string>& replaced) {
@@ -52,8 +53,8 @@ void check_places(const OperatorDefinition& definition,
   }
 }
 
-// Checks without arrays, for an elementwise expression whose arrays all have
-// one dtype. Throws: InvalidArgument.
+// Checks, without arrays, an elementwise expression whose arrays all have one
+// dtype. Throws: InvalidArgument.
 void check_dtypes(const Body& body, std::span<const DType> dtypes) {
   if (!body.expression().tree->reduced.empty()) return;
   for (const DType dtype : dtypes) {
@@ -100,7 +101,7 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
   throw InvalidArgument(text);
 }
 
-/// A call of a body. All arguments except its arrays are checked. Throws:
+/// Holds a call of a body. All arguments except its arrays are checked. Throws:
 /// InvalidArgument.
 struct BodyCall {
   BodyCall(const Body& body, std::span<const TensorView> given,
@@ -123,8 +124,8 @@ struct BodyCall {
     if (given.empty()) inputs = {&out, 1};
   }
 
-  std::span<const TensorView> inputs;  // of the program
-  std::span<const Scalar> scalars;     // the same
+  std::span<const TensorView> inputs;  // inputs of the program
+  std::span<const Scalar> scalars;     // scalars of the program
   std::optional<std::vector<Scalar>> filled;
   const std::shared_ptr<const program::Plan>* plan = nullptr;
 };

@@ -9,17 +9,17 @@
 
 namespace gpuos {
 
-/// Operators that are expressions: each call is one of a program.
+/// Holds operators that are expressions. Each call runs a program.
 ///
 /// Threads: any.
 class ExpressionOperators {
  public:
   explicit ExpressionOperators(ProgramTable& programs) : programs_(programs) {}
 
-  /// A record that is no name's yet. Throws: InvalidArgument.
+  /// Makes a record that has no name yet. Throws: InvalidArgument.
   static std::shared_ptr<OperatorRecord> record_of(
       const OperatorDefinition& definition);
-  /// Makes the record that replaces `replaced`. Inputs of the same names keep
+  /// Makes the record that replaces `replaced`. Inputs of equal names keep
   /// their places, even if they are used in another order.
   static std::shared_ptr<OperatorRecord> record_of(
       const OperatorDefinition& definition, const OperatorRecord& replaced);
@@ -29,7 +29,7 @@ class ExpressionOperators {
                 std::span<const TensorView> inputs, const TensorView& out,
                 std::span<const Scalar> params, const Stream& stream,
                 const ProgramTable::Allocate& allocate);
-  /// False: nothing was queued, and submit() must do it.
+  /// Returns false if nothing was queued and submit() must do it.
   bool try_submit(const OperatorRecord& op, const expression::Body& body,
                   std::span<const TensorView> inputs, const TensorView& out,
                   std::span<const Scalar> params, const Stream& stream,

@@ -23,7 +23,8 @@ Value rounded(Operands x) {
   return is_floating(value.dtype()) ? rint(value) : value;
 }
 
-// The table's row for a function of program_functions.h, by its operands.
+// These macros write a table row for a function of program_functions.h, by its
+// operands.
 #define GPUOS_ONE(name) \
   {#name, 1, 1, [](Operands x) { return gpuos::name(value_of(x)); }}
 #define GPUOS_TWO(name) \

@@ -10,21 +10,21 @@
 
 namespace gpuos::expression {
 
-/// A function that expressions call: of elements, of the elements along axes,
-/// or both, as `max`.
+/// Describes a function that expressions call. It works on elements, on the
+/// elements along axes, or on both, like `max`.
 struct Function {
   std::string_view name;
-  std::uint8_t least = 0;  // operands; 0: it is none of elements
+  std::uint8_t least = 0;  // operands, or 0 if it does not work on elements
   std::uint8_t most = 0;
-  /// Computes it from operands of which at least one is a value.
+  /// Computes the result from operands, of which at least one is a value.
   Value (*of)(std::span<const Operand>) = nullptr;
   Value (*over)(const Value&, const Axes&, bool keepdims) = nullptr;
 };
 
-/// Null if there is none of this name.
+/// Returns null if no function has this name.
 const Function* find_function(std::string_view name) noexcept;
 
-/// All names, for a message.
+/// Returns all names, for a message.
 std::string function_names();
 
 }  // namespace gpuos::expression

@@ -15,10 +15,10 @@ struct Token {
   std::size_t column = 0;  // zero-based
 };
 
-/// "'x'" or "the end", for messages.
+/// Returns "'x'" or "the end", for messages.
 std::string to_string(const Token& token);
 
-/// Throws: InvalidArgument for a character that no token begins with.
+/// Throws: InvalidArgument for a character that begins no token.
 Token next_token(std::string_view text, std::size_t from);
 
 /// Throws: InvalidArgument if the number is too large for every dtype.

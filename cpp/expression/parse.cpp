@@ -22,7 +22,7 @@ struct Symbol {
   int level;  // binds tighter when higher
 };
 
-// Python's, and its precedence.
+// The comparisons and their precedence are Python's.
 constexpr int kComparison = 1;
 constexpr int kProduct = 7;
 constexpr auto kSymbols = std::to_array<Symbol>({
@@ -209,7 +209,7 @@ class Parser {
     const NodeIndex operand = parse_sign();
     if (inverts) return push_call("invert", {operand}, column);
     TreeNode& last = tree_.nodes[operand];
-    // The lowest integer is only within its dtype together with its sign.
+    // The lowest integer fits its dtype only together with its sign.
     if (last.kind == TreeNode::Kind::Literal) {
       last.literal.is_negative = !last.literal.is_negative;
       return operand;

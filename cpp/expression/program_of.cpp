@@ -19,7 +19,7 @@ Scalar number_of(const Literal& literal) {
   return static_cast<std::int64_t>(0 - literal.magnitude);
 }
 
-/// A number of the kind that a parameter of `dtype` is.
+/// Returns a number of the kind of a parameter of `dtype`.
 Scalar like_of(DType dtype) {
   if (is_complex(dtype)) return std::complex<double>{};
   return is_floating(dtype) ? Scalar(0.0) : Scalar(0);
@@ -68,7 +68,7 @@ class Evaluation {
     std::vector<Operand> operands;
     for (std::size_t k = 0; k < node.count; ++k)
       operands.push_back(operands_[node.operands[k]]);
-    // Numbers alone belong to no program.
+    // Numbers alone belong to no program, so the first becomes a value.
     if (std::ranges::all_of(operands, &Operand::is_number))
       operands[0] = value_of(operands[0]);
     return function.of(operands);

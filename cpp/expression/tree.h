@@ -12,7 +12,7 @@ namespace gpuos::expression {
 
 inline constexpr std::size_t kMaxNodes = 2048;
 
-/// A number as it was written.
+/// Holds a number as it was written.
 struct Literal {
   bool is_whole = false;  // written as an integer, which is `magnitude`
   bool is_negative = false;
@@ -20,7 +20,7 @@ struct Literal {
   double real = 0;  // without the sign
 };
 
-/// The axes of a reduction.
+/// Holds the axes of a reduction.
 struct Reduced {
   Axes axes;
   bool keepdims = false;
@@ -37,14 +37,15 @@ struct TreeNode {
   std::uint32_t column = 0;  // zero-based
 };
 
-/// Nodes in an order in which operands come first; the last is the result.
+/// Holds nodes in an order in which operands come first. The last node is the
+/// result.
 struct Tree {
   std::string text;
   std::vector<TreeNode> nodes;
   std::vector<Reduced> reduced;
 };
 
-/// Throws: InvalidArgument, always; shows the text with a caret at `column`,
+/// Throws: InvalidArgument, always. It shows the text with a caret at `column`,
 /// which is zero-based.
 [[noreturn]] void fail_at(std::string_view text, std::size_t column,
                           const std::string& message);

@@ -21,7 +21,7 @@ std::string digest_of(std::string_view bytes) {
 
 class Writer {
  public:
-  // Low byte first, on every machine.
+  // Writes the low byte first, on every machine.
   template <typename T>
   void number(T value) {
     for (std::size_t i = 0; i < sizeof(T); ++i)
@@ -38,7 +38,8 @@ class Writer {
   std::string bytes_;
 };
 
-/// Once something is missing it gives zeros and is_good() is false.
+/// Reads the fields of an entry. Once something is missing, it returns zeros
+/// and is_good() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -79,7 +80,7 @@ void write(Writer& writer, const Resources& needs) {
     writer.number(number);
 }
 
-// Empty for what encode() does not write.
+// Returns empty resources for a state that encode() does not write.
 std::optional<Resources> read_needs(Reader& reader) {
   Resources needs;
   for (std::uint32_t* number :
@@ -100,7 +101,7 @@ std::optional<CacheEntry> read_fields(Reader& reader) {
   const std::optional<Resources> needs = read_needs(reader);
   if (!needs) return std::nullopt;
   entry.image.needs = *needs;
-  // Not reserved: a wrong count must not ask for memory.
+  // The code reserves no memory, because a wrong count must not ask for it.
   for (auto count = reader.number<std::uint32_t>();
        count > 0 && reader.is_good(); --count)
     entry.image.entries.push_back(reader.text());

@@ -8,11 +8,11 @@
 
 namespace gpuos::jit {
 
-/// Changes with the layout of an entry, and with whatever decides how an image
-/// is made and is not in the key.
+/// Changes with the layout of an entry. Also changes with everything outside
+/// the key that decides how an image is made.
 inline constexpr std::uint32_t kCacheSchema = 2;
 
-/// A compiled image as it is kept in a file.
+/// Holds a compiled image as a file keeps it.
 struct CacheEntry {
   std::string key;   // everything that the image depends on
   std::string name;  // for people: "axpy.cu"
@@ -24,15 +24,15 @@ enum class EntryState { Good, Bad, OtherSchema };
 
 struct DecodedEntry {
   EntryState state = EntryState::Bad;
-  std::string problem;  // what is wrong with it; empty if good
+  std::string problem;  // the problem, or empty if good
   CacheEntry entry;
 };
 
-/// The bytes of a file: magic, schema, each field with its length, and the
-/// SHA-256 of all that.
+/// Returns the bytes of a file: magic, schema, and each field with its length.
+/// A SHA-256 of all these bytes is the last field.
 std::string encode(const CacheEntry& entry);
 
-/// Never throws for what `bytes` holds.
+/// Reads an entry. Never throws, whatever `bytes` holds.
 DecodedEntry decode(std::string_view bytes);
 
 }  // namespace gpuos::jit

@@ -20,7 +20,8 @@
 namespace gpuos::jit {
 namespace {
 
-// Like `mkdir -p -m 700`. Returns 0 or what is in the way.
+// Makes folders like `mkdir -p -m 700`. Returns 0, or errno for the folder that
+// cannot be made.
 int make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos;
        end = path.find('/', end + 1))
@@ -64,7 +65,8 @@ bool write_all(const FileHandle& file, std::string_view bytes) {
   return true;
 }
 
-/// A write over RLIMIT_FSIZE fails with EFBIG instead of ending the process.
+/// Blocks a signal: a write over RLIMIT_FSIZE fails with EFBIG instead of
+/// ending the process.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() {
@@ -88,7 +90,8 @@ class WithoutSizeSignal {
   sigset_t before_{};
 };
 
-// Nobody else's; where that fails, on a shared disk, nothing is written.
+// Returns a name that no other process uses. Where that fails, on a shared
+// disk, nothing is written.
 std::string part_name() {
   static std::atomic<std::uint64_t> count = 0;
   return concat(kPartPrefix, ::getpid(), "-", count.fetch_add(1), "-",
@@ -100,7 +103,8 @@ bool write_and_flush(const FileHandle& file, std::string_view bytes) {
   return write_all(file, bytes) && ::fsync(file.get()) == 0;
 }
 
-// In place of whatever has the name, but for a folder with something in it.
+// Renames `part`. This replaces everything that has the name, except a folder
+// that is not empty.
 bool give_name(int dir, const std::string& part, const std::string& name) {
   const auto rename = [&] {
     return ::renameat(dir, part.c_str(), dir, name.c_str()) == 0;
@@ -153,7 +157,7 @@ CacheFolder open_folder(const std::string& path, FolderUse use) {
 std::optional<std::string> read_cached(const CacheFolder& folder,
                                        const std::string& name, FolderUse use,
                                        bool touch) {
-  // Not blocking: it may be a pipe.
+  // The open does not block, because the file may be a pipe.
   const FileHandle file(
       ::openat(folder.handle.get(), name.c_str(),
                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -177,13 +181,15 @@ bool write_cached(const CacheFolder& folder, const std::string& name,
       ::openat(dir, part.c_str(),
                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.is_open()) return false;
-  // Until it has its name: who tidies up takes what nobody has locked.
+  // The lock lasts until the file has its name. A process that tidies up
+  // removes files that nothing has locked.
   ::flock(file.get(), LOCK_EX | LOCK_NB);
   if (!write_and_flush(file, bytes) || !give_name(dir, part, name)) {
     ::unlinkat(dir, part.c_str(), 0);
     return false;
   }
-  // A crash of the machine may undo the rename without it, no more.
+  // Without fsync(), a crash of the machine may undo the rename, but nothing
+  // else.
   ::fsync(dir);
   return true;
 }
@@ -206,7 +212,8 @@ FileLock::FileLock(const CacheFolder& folder, std::string name,
 FileLock::~FileLock() {
   if (!is_held()) return;
   ::unlinkat(folder_.handle.get(), name_.c_str(), 0);
-  // Not by closing alone: a child that was forked meanwhile has it open too.
+  // Closing alone does not unlock: a child that was forked meanwhile also has
+  // the file open.
   ::flock(file_.get(), LOCK_UN);
 }
 
@@ -222,7 +229,7 @@ bool FileLock::try_once(bool& is_hopeless) {
     is_hopeless = errno != EWOULDBLOCK && errno != EINTR;
     return false;
   }
-  // Its last holder has removed the file, so this lock excludes no other
+  // The last holder has removed the file, so this lock excludes no other
   // process.
   struct stat mine{};
   struct stat named{};

@@ -10,7 +10,7 @@
 
 namespace gpuos::jit {
 
-/// Sole owner of a file descriptor.
+/// Owns a file descriptor.
 class FileHandle {
  public:
   explicit FileHandle(int fd = -1) noexcept : fd_(fd) {}
@@ -32,11 +32,11 @@ class FileHandle {
 };
 
 enum class FolderUse {
-  ReadWrite,  // made if it is missing; ours, and nobody else's to write
+  ReadWrite,  // made if it is missing, and only this user may write to it
   ReadOnly    // root may own it too
 };
 
-/// An open folder of the cache, or why it is not one.
+/// Holds an open folder of the cache, or why the folder cannot be used.
 struct CacheFolder {
   FileHandle handle;
   std::string problem;
@@ -44,15 +44,17 @@ struct CacheFolder {
   explicit operator bool() const { return handle.is_open(); }
 };
 
-/// Opened anew for each use: it may come, go or change its owner at any time.
-/// What was checked is what is used, whatever its path leads to later.
+/// Opens the folder again for each use, because it may come, go or change its
+/// owner at any time. The caller uses the checked folder itself, whatever its
+/// path leads to later.
 CacheFolder open_folder(const std::string& path, FolderUse use);
 
-/// Whether files can be added; no if the disk is mounted read-only.
+/// Returns whether files can be added. This is false if the disk is mounted
+/// read-only.
 bool can_write(const CacheFolder& folder);
 
-/// Whether a file of the cache could have been written by somebody else.
-/// Empty if not.
+/// Returns why another user may have written the file. Returns an empty text if
+/// only a trusted user can write it.
 std::string distrust(const FileHandle& file, FolderUse use);
 
 inline constexpr std::string_view kEntrySuffix = ".gpuos";
@@ -60,21 +62,23 @@ inline constexpr std::string_view kLockSuffix = ".lock";
 inline constexpr std::string_view kPartPrefix = ".gpuos-part-";
 
 /// Returns the contents of the file. Returns nothing if it is missing,
-/// unreadable, no plain file or not to be trusted. With `touch` its time
-/// becomes now, at most once a minute.
+/// unreadable, no plain file or not to be trusted. With `touch` the function
+/// sets its time to now, at most once a minute.
 std::optional<std::string> read_cached(const CacheFolder& folder,
                                        const std::string& name, FolderUse use,
                                        bool touch);
 
-/// The whole file or nothing: written beside it, flushed to the disk, renamed.
-/// False if that fails; nothing is left behind then.
+/// Writes the whole file or nothing: it writes a second file, flushes it to the
+/// disk and renames it.
+/// Returns false if that fails. Then no file remains.
 bool write_cached(const CacheFolder& folder, const std::string& name,
                   std::string_view bytes);
 
-/// Held by one thread of all processes. Its file goes with it.
+/// Holds a lock that one thread of all processes has at a time. The destructor
+/// removes the lock's file.
 class FileLock {
  public:
-  /// Tries until `deadline`, then goes without. Throws: Cancelled.
+  /// Tries until `deadline`, then goes on without the lock. Throws: Cancelled.
   FileLock(const CacheFolder& folder, std::string name,
            std::chrono::steady_clock::time_point deadline);
   FileLock(const FileLock&) = delete;

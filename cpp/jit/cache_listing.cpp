@@ -17,7 +17,8 @@
 namespace gpuos::jit {
 namespace {
 
-// Where files cannot be locked: longer than any compiler and any slow disk.
+// This limit counts where files cannot be locked. It is longer than any
+// compiler and any slow disk takes.
 constexpr std::int64_t kLeftoverSeconds = 3600;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -37,8 +38,8 @@ struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };
 
-// A process that writes or holds such a file has locked it. It can do without
-// the file.
+// Removes a leftover. A process that writes or holds such a file has locked it.
+// The process can work without the file.
 void remove_leftover(const CacheFolder& folder, const CacheFile& file,
                      CacheRemoval& removal) {
   const FileHandle handle(
@@ -56,7 +57,7 @@ void remove_leftover(const CacheFolder& folder, const CacheFile& file,
 
 CacheListing list_folder(const CacheFolder& folder) {
   CacheListing listing;
-  // Its own description, since reading moves the position.
+  // The listing opens its own description, because reading moves the position.
   const int fd =
       ::openat(folder.handle.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, CloseDir> dir(fd < 0 ? nullptr : ::fdopendir(fd));

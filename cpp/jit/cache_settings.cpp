@@ -29,7 +29,7 @@ std::optional<std::uint64_t> mebibytes(const std::string& text) {
   return value;
 }
 
-// The process may change its folder later.
+// Returns an absolute path, because the process may change its folder later.
 std::string absolute(const std::string& path) {
   if (path.empty()) return path;
   std::error_code error;
@@ -39,7 +39,7 @@ std::string absolute(const std::string& path) {
 
 std::string folder_of(const Config& config) {
   if (config.cache_dir) return absolute(*config.cache_dir);
-  // The XDG Base Directory Specification wants relative ones ignored.
+  // The XDG Base Directory Specification says that relative paths are ignored.
   if (config.xdg_cache_home.starts_with('/'))
     return concat(config.xdg_cache_home, "/gpuos");
   if (config.home.starts_with('/')) return concat(config.home, "/.cache/gpuos");

@@ -7,16 +7,16 @@
 
 namespace gpuos::jit {
 
-/// Where compiled images are kept.
+/// Tells where compiled images are kept.
 struct CacheSettings {
   std::string folder;           // empty: no level that can be written
-  std::string readonly_folder;  // looked up after that one; or empty
+  std::string readonly_folder;  // searched after that one, may be empty
   std::uint64_t max_bytes = 0;
-  std::string why_off;  // why `folder` is empty
+  std::string why_off;  // the reason if `folder` is empty
 };
 
-/// GPUOS_CACHE_DIR, else gpuos/ in XDG_CACHE_HOME, else in ~/.cache. What
-/// cannot be used turns the cache off and says why.
+/// Returns GPUOS_CACHE_DIR, or gpuos/ in XDG_CACHE_HOME, or gpuos/ in ~/.cache.
+/// A folder that cannot be used turns the cache off, and `why_off` says why.
 CacheSettings cache_settings(const Config& config);
 
 }  // namespace gpuos::jit

@@ -16,17 +16,17 @@
 
 namespace gpuos::jit {
 
-/// Results by key, in memory. A value is made once: who asks for one that is
-/// being made waits for it. A failure is told to those who waited and then
-/// forgotten.
+/// Holds results by key, in memory. One thread makes a value, and other threads
+/// that ask for it wait. The cache tells a failure to those that waited and
+/// then forgets it.
 ///
-/// Threads: any; no lock is held while a value is made.
+/// Threads: any. No lock is held while a value is made.
 template <typename Value>
 class CompileCache {
  public:
   using Result = std::shared_ptr<const Value>;
 
-  /// `make()` returns a Value.
+  /// Returns the value of `key`. Calls `make()` for a Value if there is none.
   template <typename Make>
   Result get(const std::string& key, Make make) {
     std::promise<Result> promise;
@@ -58,7 +58,7 @@ class CompileCache {
  private:
   static constexpr std::size_t kMost = 4096;
 
-  // Empty: it is for the caller to make.
+  // Returns a future, or nothing if the caller must make the value.
   std::optional<std::shared_future<Result>> find_or_announce(
       const std::string& key, std::promise<Result>& promise) {
     const std::lock_guard lock(mutex_);
@@ -67,7 +67,8 @@ class CompileCache {
       hits_.fetch_add(1, std::memory_order_relaxed);
       return found->second;
     }
-    // Bounded without any order of age: making them again is cheap.
+    // The map is bounded without any order of age, because making a value again
+    // is cheap.
     if (results_.size() >= kMost) results_.clear();
     results_.emplace(key, promise.get_future().share());
     return std::nullopt;
@@ -78,8 +79,8 @@ class CompileCache {
   std::atomic<std::uint64_t> hits_ = 0;
 };
 
-/// The text that names a set of inputs: each field with its length, so that no
-/// two sets read the same.
+/// Builds the text that names a set of inputs. It has each field with its
+/// length, so no two sets read the same.
 class CacheKey {
  public:
   template <typename T>

@@ -11,8 +11,7 @@
 namespace gpuos::jit {
 namespace {
 
-// The spaces that NVRTC writes before a line of the source and before its
-// caret.
+// NVRTC writes these spaces before a line of the source and before its caret.
 constexpr std::size_t kIndent = 2;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -21,8 +20,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// Returns where the place of an error ends: before ": error: ..."; npos if
-// `line` tells of none.
+// Returns where the place of an error ends, which is before ": error: ...".
+// Returns npos if `line` has no error.
 std::size_t end_of_place(std::string_view line) {
   return std::min({line.find(": error"), line.find(": fatal error"),
                    line.find(": catastrophic error")});
@@ -32,7 +31,7 @@ bool may_tell_of_error(std::string_view line) {
   return line.find("error") != line.npos || line.find("fatal") != line.npos;
 }
 
-// Cuts ":7" or "(7)" from the end of `text`; 0 without one.
+// Cuts ":7" or "(7)" from the end of `text`. Returns 0 if there is no number.
 int cut_number(std::string_view& text, char sign) {
   const std::size_t begin = text.rfind(sign);
   if (begin == text.npos) return 0;
@@ -44,7 +43,7 @@ int cut_number(std::string_view& text, char sign) {
   return value;
 }
 
-// "axpy.cu(3): error: ..." or "cell 3:4:7: error: ..."
+// Reads the place of "axpy.cu(3): error: ..." or "cell 3:4:7: error: ...".
 SourcePlace place_in(std::string_view line) {
   const std::size_t end = end_of_place(line);
   if (end == line.npos) return {};
@@ -70,8 +69,8 @@ std::string_view without_indent(std::string_view line) {
   return line.substr(std::min(kIndent, line.size()));
 }
 
-// A kernel whose first parameter has an unknown type is a variable to NVRTC,
-// which says so first. Returns the line about that type.
+// Returns the line about an unknown type of a kernel's first parameter. NVRTC
+// takes such a kernel for a variable and says so first.
 std::size_t cause_of(const std::vector<std::string_view>& lines,
                      std::size_t error) {
   if (lines[error].find("does not apply here") == lines[error].npos)
@@ -84,7 +83,7 @@ std::size_t cause_of(const std::vector<std::string_view>& lines,
   return error;
 }
 
-// Returns what stands after `before` up to a quotation mark.
+// Returns the text between `before` and the next quotation mark.
 std::string quoted_after(std::string_view text, std::string_view before) {
   const std::size_t found = text.find(before);
   if (found == text.npos) return "";

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 5> kStandards{"c++11", "c++14", "c++17",
 constexpr std::uint32_t kLeastRegisters = 16;
 constexpr std::uint32_t kMostRegisters = 255;
 
-// Options that gpuos gives itself, and the field that means them.
+// Names an option that gpuos passes itself, and the field that sets it.
 struct Taken {
   std::string_view option;
   std::string_view field;
@@ -43,13 +43,14 @@ constexpr std::array<Taken, 18> kTaken{{
     {"-Ofc", "fast_compile"},
 }};
 
-// Options that read a file which is in no key of a cache.
+// These options read a file that no key of a cache contains.
 constexpr std::array kFiles = std::to_array<std::string_view>(
     {"--pre-include", "-include", "--options-file", "-optf", "--pch",
      "--create-pch", "-create-pch", "--use-pch", "-use-pch", "--pch-dir",
      "-pch-dir", "-pch"});
 
-// -D and -I take their value without a space or an equals sign, too.
+// Returns whether `given` is this option. -D and -I also take their value
+// without a space or an equals sign.
 bool is_same_option(std::string_view given, std::string_view option) {
   if (!given.starts_with(option)) return false;
   return given.size() == option.size() || given[option.size()] == '=' ||
@@ -153,7 +154,7 @@ void set_field(JitOptions& options, const Taken& taken,
     options.fast_compile = level_of(taken, value);
 }
 
-// Checks levels that the assembler refuses without naming the field.
+// Checks levels, because the assembler refuses them without naming the field.
 void check_levels(const JitOptions& options) {
   const int level = options.optimization;
   if (level != 3 && options.fast_compile != FastCompile::Off)

@@ -8,10 +8,12 @@
 
 namespace gpuos::jit {
 
-/// Throws: InvalidArgument naming the field, what was expected and what came.
+/// Checks the fields. Throws: InvalidArgument naming the field, the expected
+/// value and the given one.
 void check_options(const JitOptions& options);
 
-/// Throws: InvalidArgument if this NVRTC is too old for one of them.
+/// Checks the options. Throws: InvalidArgument if this NVRTC is too old for one
+/// of them.
 void check_options(const JitOptions& options, const Nvrtc& api);
 
 /// Returns the options as NVRTC takes them, without the architecture.

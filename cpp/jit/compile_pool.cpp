@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostThreads = 8;
 constexpr std::chrono::seconds kIdle{1};
-// Threads that have no job leave within this.
+// A thread that has no job ends after this time.
 constexpr std::chrono::milliseconds kGrace{500};
 
 }  // namespace
@@ -29,10 +29,10 @@ std::size_t compile_threads() noexcept {
 }
 
 CompilePool& CompilePool::instance() {
-  // Never destroyed, because threads may outlive main(). The child of a fork
-  // has none of its parent's threads, so it has a pool of its own.
+  // The pool is never destroyed, because threads may outlive main(). The child
+  // of a fork has none of its parent's threads, so it has a pool of its own.
   static std::atomic<CompilePool*> current = nullptr;
-  // Pairs with the exchange below.
+  // This load pairs with the exchange below.
   CompilePool* pool = current.load(std::memory_order_acquire);
   while (pool == nullptr || pool->generation_ != fork_generation()) {
     auto made = std::unique_ptr<CompilePool>(new CompilePool);
@@ -87,7 +87,7 @@ void CompilePool::run(std::function<void()> job) noexcept {
     job();
     job = nullptr;
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // The process ends: dropped.
+    // The process ends, so the job is dropped.
   }
 }
 

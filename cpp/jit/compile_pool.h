@@ -9,22 +9,23 @@
 
 namespace gpuos::jit {
 
-/// How many compilations run side by side: one for each processor that the
-/// process may use, at most 8, because a large source takes NVRTC some hundred
+/// Returns how many compilations run at a time. This is one for each processor
+/// that the process may use, at most 8. A large source takes NVRTC some hundred
 /// MiB.
 std::size_t compile_threads() noexcept;
 
-/// compile_threads() threads, begun when they are needed. One that finds
-/// nothing to do for a while ends.
+/// Runs up to compile_threads() threads and starts them when they are needed. A
+/// thread ends when it finds no job for a while.
 ///
 /// Threads: any.
-/// Lifetime: when the process ends, what has not begun is dropped and what runs
-/// holds the exit, see process_exit.h.
+/// Lifetime: at process exit, jobs that have not begun are dropped. Jobs that
+/// run hold the exit, see process_exit.h.
 class CompilePool {
  public:
   static CompilePool& instance();
 
-  /// `job` must not throw. Dropped without a call when the process ends.
+  /// Queues `job`, which must not throw. The pool drops it without a call when
+  /// the process ends.
   void post(std::function<void()> job);
 
  private:
@@ -34,7 +35,8 @@ class CompilePool {
   void stop() noexcept;
 
   const std::size_t most_;
-  const std::uint32_t generation_;  // of the process, see fork_guard.h
+  const std::uint32_t generation_;  // the process's generation, see
+                                    // fork_guard.h
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable left_;

@@ -10,11 +10,11 @@ namespace gpuos::jit {
 namespace {
 
 constexpr std::uint16_t kMachineCuda = 190;
-constexpr std::uint16_t kRelocatable = 1;  // of ELF's types
+constexpr std::uint16_t kRelocatable = 1;  // one of ELF's types
 constexpr std::uint32_t kDirectCalls = 0xffffffffu;
 
-// Types of sections: ELF's own, and those that CUDA has for variables that
-// begin with zeros, for local and for shared memory.
+// Lists types of sections without content: ELF's own, and CUDA's. CUDA has them
+// for variables that begin with zeros, and for local and shared memory.
 constexpr std::array<std::uint32_t, 4> kWithoutContent = {
     8, 0x70000007u, 0x70000009u, 0x7000000au};
 
@@ -87,7 +87,7 @@ std::vector<Attribute> Cubin::attributes(std::string_view section_name) const {
   return found;
 }
 
-// The first of the groups that a pair (0, marker) begins.
+// Returns the first of the groups, each of which a pair (0, marker) begins.
 // Later groups pair functions with the types of their pointers.
 std::vector<CallEdge> Cubin::calls() const {
   std::vector<CallEdge> found;
@@ -102,7 +102,8 @@ std::vector<CallEdge> Cubin::calls() const {
   return found;
 }
 
-// Pairs of a symbol's index and a place among the symbols' names.
+// The section has pairs of a symbol's index and a place among the symbols'
+// names.
 std::string_view Cubin::prototype(std::uint32_t symbol) const {
   const Section* pairs = find_section(".nv.prototype");
   const Section* table = find_section(".symtab");
@@ -127,7 +128,7 @@ void Cubin::read_sections() {
   const auto table = read<std::uint64_t>(0x28);
   const auto count = read<std::uint16_t>(0x3c);
   const auto names = read<std::uint16_t>(0x3e);
-  // The ends of sections are not read below.
+  // The code below does not read the ends of sections.
   if (table > bytes_.size() || bytes_.size() - table < 64u * count)
     fail_truncated(bytes_.size());
   std::vector<std::uint32_t> name_at(count);

@@ -18,8 +18,8 @@ struct Section {
   std::uint32_t link = 0;
   std::uint32_t info = 0;
 
-  /// Whether the image holds its content; memory that begins with zeros, or
-  /// with nothing, has a size alone.
+  /// Returns whether the image holds the section's content. A section without
+  /// content, or with only zeros, has a size alone.
   bool has_content() const;
 };
 
@@ -55,19 +55,20 @@ class Cubin {
   /// Throws: CompileError if it is no CUBIN.
   explicit Cubin(std::string_view bytes);
 
-  /// 90 for sm_90.
+  /// Returns the architecture, which is 90 for sm_90.
   std::uint32_t architecture() const;
-  /// Whether it can be linked with others.
+  /// Returns whether this object can be linked with others.
   bool is_relocatable() const;
   const std::vector<Section>& sections() const { return sections_; }
   const std::vector<Symbol>& symbols() const { return symbols_; }
   const Section* find_section(std::string_view name) const;
-  /// The index of a defined symbol.
+  /// Returns the index of a defined symbol.
   std::optional<std::uint32_t> find_symbol(std::string_view name) const;
   std::vector<Attribute> attributes(std::string_view section_name) const;
-  /// Direct calls.
+  /// Returns the direct calls.
   std::vector<CallEdge> calls() const;
-  /// "#iil" of a function that others may call; empty: it is not said.
+  /// Returns "#iil" for a function that others may call. Returns an empty text
+  /// if the CUBIN does not say.
   std::string_view prototype(std::uint32_t symbol) const;
 
  private:

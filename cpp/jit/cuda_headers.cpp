@@ -33,7 +33,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The number behind `#define name`; 0 if there is none.
+/// Returns the number after `#define name`, or 0 if there is none.
 int read_define(const fs::path& path, std::string_view name) {
   std::ifstream file(path);
   const std::string start = concat("#define ", name, " ");
@@ -48,7 +48,7 @@ int read_define(const fs::path& path, std::string_view name) {
   return 0;
 }
 
-// 13000 is 13.0.
+// Returns CUDA's version: 13000 is 13.0.
 int cuda_version(const fs::path& include) {
   const int version =
       read_define(include / "cuda_runtime_api.h", "CUDART_VERSION");
@@ -67,7 +67,7 @@ class Search {
     if (root.empty()) return;
     const fs::path parent = root.parent_path();
     add_root(root);
-    // The wheel of CCCL for CUDA 12 has no library beside it.
+    // The wheel of CCCL for CUDA 12 has no library in its folder.
     if (parent.filename() != "nvidia" ||
         !add_place((parent / "*" / "include").string()))
       return;
@@ -78,7 +78,7 @@ class Search {
   HeaderSearch take() { return std::move(found_); }
 
  private:
-  /// False: it was looked at before.
+  /// Returns false if the place was searched before.
   bool add_place(std::string place) {
     if (std::ranges::find(found_.places, place) != found_.places.end())
       return false;
@@ -115,7 +115,7 @@ class Search {
   HeaderSearch found_;
 };
 
-/// The first of `dirs` that has `header`; empty without one.
+/// Returns the first of `dirs` that has `header`, or an empty text.
 std::string folder_of(const std::vector<std::string>& dirs,
                       std::string_view header) {
   const auto it = std::ranges::find_if(
@@ -131,8 +131,9 @@ bool is_complete(const std::vector<std::string>& dirs) {
   });
 }
 
-// gpuos forbids NVRTC to look beside the file that includes (it would look into
-// the current folder too), and these include their neighbours by plain name.
+// Adds the folders of headers that include their neighbours by plain name.
+// gpuos forbids NVRTC to search the folder of the including file. Otherwise
+// NVRTC would search the current folder too.
 void add_folders_of_neighbours(std::vector<std::string>& dirs) {
   for (const char* folder :
        {"cooperative_groups/details", "cooperative_groups", "crt"}) {
@@ -141,8 +142,8 @@ void add_folders_of_neighbours(std::vector<std::string>& dirs) {
   }
 }
 
-// Headers of another CUDA than NVRTC's are taken if there are no others, and
-// some of them work.
+// Explains headers that are for another CUDA than NVRTC's. gpuos takes them if
+// there are no others, and some of them work.
 std::string misfit_hint(const std::string& file, const Nvrtc& api) {
   if (file.empty()) return "";
   for (const std::string& dir : search_cuda_headers(api).other_dirs) {
@@ -182,7 +183,7 @@ BundledHeaders find_bundled_headers(const Nvrtc& api) {
     return headers;
   }
   headers.folder = concat(settings.folder, "/headers-", headers.version);
-  // NVRTC writes it when everything else is there.
+  // NVRTC writes this file after all the others.
   std::error_code ignored;
   headers.is_unpacked = std::filesystem::exists(
       headers.folder + "/.nvrtc_headers_version", ignored);
@@ -192,7 +193,8 @@ BundledHeaders find_bundled_headers(const Nvrtc& api) {
 BundledHeaders unpack_bundled_headers(const Nvrtc& api) {
   BundledHeaders headers = find_bundled_headers(api);
   if (!headers.is_available || headers.folder.empty()) return headers;
-  // Headers of this folder become code of this process.
+  // Headers of this folder become code of this process, so the folder must be
+  // trusted.
   const CacheFolder folder = open_folder(headers.folder, FolderUse::ReadWrite);
   headers.is_unpacked = false;
   if (!folder) {
@@ -259,7 +261,8 @@ void add_cuda_headers(const Nvrtc& api, std::vector<std::string>& include_dirs,
   for (std::string& folder : cuda_include_dirs(api))
     include_dirs.push_back(std::move(folder));
   headers.push_back({"cub/cub.cuh", std::string(kCubHeader)});
-  // NVRTC has no file of these, and knows what kernels need of them.
+  // NVRTC has no files of these names, and it already knows the parts that
+  // kernels need.
   for (const char* name :
        {"cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h"}) {
     if (folder_of(include_dirs, name).empty()) headers.push_back({name, ""});

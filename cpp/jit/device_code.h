@@ -8,10 +8,10 @@
 
 namespace gpuos {
 
-/// Compiled code that the source of an operator calls.
+/// Holds compiled code that the source of an operator calls.
 struct DeviceCode {
   std::vector<jit::Object> objects;
-  std::vector<jit::SymbolAddress> addresses;         // of variables
+  std::vector<jit::SymbolAddress> addresses;         // addresses of variables
   std::vector<std::shared_ptr<const void>> storage;  // keeps them valid
 };
 

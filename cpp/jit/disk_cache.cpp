@@ -11,9 +11,10 @@
 namespace gpuos::jit {
 namespace {
 
-// After eviction: a folder that is full is not looked through at every write.
+// Eviction leaves this share, so that a write to a full folder does not always
+// search the folder.
 constexpr std::uint64_t kKeptPercent = 80;
-// How much this process writes before it looks what others have written.
+// A process writes this share before it looks at the writes of others.
 constexpr std::uint64_t kLookShare = 32;
 
 std::uint64_t kept_bytes(const CacheSettings& settings) {
@@ -92,8 +93,9 @@ bool DiskCache::must_look(const std::string& name,
                           std::uint64_t bytes_since) const {
   if (bytes_since >= settings_.max_bytes / kLookShare) return true;
   if (has_looked_) return bytes_seen_ + bytes_since > settings_.max_bytes;
-  // Looking takes milliseconds where there are thousands of entries, and many
-  // processes write only one: every eighth does it for the others.
+  // Listing takes milliseconds where there are thousands of entries, and many
+  // processes write only one. Every eighth process lists the folder for the
+  // others.
   return name.find_first_of("08") == 0;
 }
 

@@ -13,11 +13,10 @@
 
 namespace gpuos::jit {
 
-/// Compiled images in files that processes share. Whatever is wrong with the
-/// files or the folder, an image is compiled instead: nothing here fails but
-/// `make`.
+/// Keeps compiled images in files that processes share. If the files or the
+/// folder are wrong, an image is compiled instead. Only `make` can fail here.
 ///
-/// Threads: any; processes: any number.
+/// Threads: any. Processes: any number.
 class DiskCache {
  public:
   static constexpr std::chrono::milliseconds kLockTimeout{10'000};
@@ -26,20 +25,20 @@ class DiskCache {
                      std::chrono::milliseconds lock_timeout = kLockTimeout)
       : settings_(std::move(settings)), lock_timeout_(lock_timeout) {}
 
-  /// Whether what an image was made of is still what it was.
+  /// Returns whether the inputs of an image are unchanged.
   using IsCurrent = std::function<bool(const Image&)>;
 
-  /// The image kept under `wanted.key`, else what `make` returns, which is
-  /// then kept. Processes that ask for one key at a time wait for the first.
-  /// One that is not current is neither taken nor kept.
-  /// Throws: what `make` throws.
+  /// Returns the image kept under `wanted.key`. Otherwise it returns and keeps
+  /// the result of `make`. Processes that ask for one key at a time wait for
+  /// the first. An image that is not current is neither taken nor kept.
+  /// Throws: the errors that `make` throws.
   Image get(CacheEntry wanted, const std::function<Image()>& make,
             const IsCurrent& is_current = {});
 
-  /// Only what was written whole and with this very key.
+  /// Returns an image only if it was written whole and with exactly this key.
   std::optional<Image> find(const std::string& key);
 
-  /// False if it cannot be kept.
+  /// Returns false if the entry cannot be kept.
   bool store(const CacheEntry& entry);
 
   const CacheSettings& settings() const noexcept { return settings_; }
@@ -55,13 +54,14 @@ class DiskCache {
   const CacheSettings settings_;
   const std::chrono::milliseconds lock_timeout_;
   std::atomic<std::uint64_t> hits_ = 0;
-  // The bytes at the last look, and those that this process has written since.
+  // These are the bytes at the last listing, and those that this process has
+  // written since.
   std::atomic<std::uint64_t> bytes_seen_ = 0;
   std::atomic<std::uint64_t> bytes_since_ = 0;
   std::atomic<bool> has_looked_ = false;
 };
 
-/// The one that the environment asks for.
+/// Returns the cache that the environment asks for.
 DiskCache& disk_cache();
 
 }  // namespace gpuos::jit

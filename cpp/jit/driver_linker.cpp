@@ -19,8 +19,8 @@ namespace {
 
 using namespace cu;  // NOLINT(google-build-using-namespace): driver names
 
-// Makes a device's context current for a while: cuLink needs one, and the
-// thread that defines an operator may have none.
+// Makes a device's context current for a while. cuLink needs a context, and the
+// thread that defines an operator may not have one.
 class ContextScope {
  public:
   explicit ContextScope(CUdevice device) : device_(device) {
@@ -49,7 +49,7 @@ int attribute(const DriverApi& api, CUdevice device, CUdevice_attribute which) {
                                                                          : 0;
 }
 
-// A device that runs "sm_86" code.
+// Finds a device that runs "sm_86" code.
 bool find_device(const DriverApi& api, const std::string& arch,
                  CUdevice& device) {
   int count = 0;
@@ -118,7 +118,7 @@ class DriverLink {
 
 std::string driver_linker_file() {
   if (try_driver() == nullptr) return "";
-  // The version is in the name of the file that the link leads to.
+  // The link leads to a file whose name has the version.
   std::error_code error;
   const auto path = std::filesystem::canonical(driver_path(), error);
   return describe_file(error ? driver_path() : path.string());

@@ -9,14 +9,15 @@
 
 namespace gpuos::jit {
 
-/// The driver as a linker. Empty if there is no driver or no device for
-/// `target`.
+/// Links with the driver. Returns nothing if there is no driver or no device
+/// for `target`.
 /// Throws: CompileError with the log.
 std::optional<std::string> link_by_driver(std::span<const Object> objects,
                                           const Target& target,
                                           std::uint32_t max_registers);
 
-/// describe_file() of the driver's library; empty without one.
+/// Returns describe_file() of the driver's library, or an empty text without
+/// one.
 std::string driver_linker_file();
 
 }  // namespace gpuos::jit

@@ -12,9 +12,9 @@
 #include "base/concat.h"
 #include "jit/cubin.h"
 
-// What is read here is written down nowhere; it was compared with cuobjdump
-// -res-usage of CUDA 13.5 on what NVRTC 12.4, 12.9, 13.0 and 13.5 make for
-// sm_80, sm_90 and sm_120.
+// No document describes this format. The results were compared with cuobjdump
+// -res-usage of CUDA 13.5. The inputs came from NVRTC 12.4, 12.9, 13.0 and 13.5
+// for sm_80, sm_90 and sm_120.
 //
 // .nv.info             records {format, attribute, size or value}; format 4 is
 //                      followed by `size` bytes: symbol index, number
@@ -24,12 +24,12 @@
 // .nv.shared.<kernel>  static shared memory, and from sm_90 on the 1024 bytes
 //                      that the system keeps for itself
 //
-// Constant banks: a kernel runs with the banks of its own image, so a function
-// of another image reads something else there. Bank 0 is the exception: launch
-// data at places that are the same for all kernels. Bank 3 holds __constant__
-// variables, bank 2 what ptxas puts there: double constants up to sm_89 and
-// jump tables of switch statements on all devices. The compiler is told to
-// leave bank 2 alone; whatever is not bank 0 is counted, and refused.
+// Constant banks: a kernel runs with the banks of its own image. A function of
+// another image therefore reads something else there. Bank 0 is the exception:
+// it has launch data at places that are equal for all kernels. Bank 3 holds
+// __constant__ variables. In bank 2 ptxas puts double constants up to sm_89,
+// and jump tables of switch statements on all devices. gpuos tells the compiler
+// not to use bank 2. It counts and refuses all banks except bank 0.
 
 namespace gpuos::jit {
 namespace {
@@ -39,7 +39,7 @@ constexpr std::uint8_t kMinStackSize = 0x12;
 constexpr std::uint8_t kRegisterCount = 0x2f;
 constexpr std::uint8_t kBarrierCount = 0x4c;
 
-// A function and all that it calls.
+// Holds a function and all functions that it calls.
 class CallTree {
  public:
   explicit CallTree(const Cubin& cubin)
@@ -49,7 +49,7 @@ class CallTree {
     std::ranges::stable_sort(calls_, {}, &CallEdge::caller);
   }
 
-  // The number that .nv.info gives for a function.
+  // Returns the number that .nv.info gives for a function.
   std::optional<std::uint32_t> number(std::uint8_t id,
                                       std::uint32_t function) const {
     for (const Attribute& attribute : info_) {
@@ -75,7 +75,7 @@ class CallTree {
 
  private:
   struct Called {
-    std::size_t callers = 0;  // whose calls were not followed yet
+    std::size_t callers = 0;  // number of callers not followed yet
     std::uint64_t own_stack = 0;
     std::uint64_t above = 0;  // stack of those that called it, at most
   };
@@ -102,7 +102,8 @@ class CallTree {
     return called;
   }
 
-  // A function is followed once all its callers were, so each only once.
+  // The loop follows a function after all its callers, so it follows each only
+  // once.
   std::uint32_t deepest_stack(std::uint32_t root,
                               std::map<std::uint32_t, Called>& called) const {
     std::uint64_t deepest = 0;
@@ -139,7 +140,7 @@ class CallTree {
         needs.barriers = own.value;
     }
     if (const Section* code = cubin_.find_section(concat(".text.", name))) {
-      // CUDA 12 keeps both here; CUDA 13 leaves them 0.
+      // CUDA 12 keeps both numbers here. CUDA 13 leaves them 0.
       const auto barriers =
           static_cast<std::uint32_t>(code->flags >> 20) & 0x7f;
       needs.registers = std::max(needs.registers, code->info >> 24);
@@ -207,7 +208,7 @@ std::set<std::string> symbol_names(std::string_view cubin) {
   std::set<std::string> names;
   const Cubin image(cubin);
   for (const Symbol& symbol : image.symbols()) {
-    // Sections have symbols of their own names.
+    // Sections have symbols with their own names.
     if (symbol.section == 0 || symbol.name.starts_with('.')) continue;
     names.emplace(symbol.name);
   }

@@ -11,7 +11,7 @@
 namespace gpuos::jit {
 namespace {
 
-// To plan with when there is no NVRTC.
+// The advice assumes this version if there is no NVRTC.
 constexpr int kNewestMajor = 13;
 
 Finding find_builtins(const Nvrtc& api) {

@@ -12,7 +12,7 @@ Finding missing(std::string what, std::string hint,
 Finding found(std::string what, std::string version, std::string where,
               std::vector<std::string> searched = {});
 
-/// NVRTC, nvJitLink and the headers that operators may include.
+/// Adds NVRTC, nvJitLink and the headers that operators may include.
 void add_findings(std::vector<Finding>& findings);
 
 }  // namespace gpuos::jit

@@ -15,7 +15,7 @@
 namespace gpuos::jit {
 namespace {
 
-// Files of device code begin with these.
+// Files of device code begin with these bytes.
 inline constexpr std::string_view kElf =
     "\x7f"
     "ELF";
@@ -24,7 +24,7 @@ inline constexpr std::string_view kFatBinary = "\x50\xed\x55\xba";
 
 using Kind = DeviceObject::Kind;
 
-// "PTX", and the keyword of define() that takes it.
+// Names a kind, such as "PTX", and the keyword of define() that takes it.
 struct Named {
   std::string_view kind;
   std::string_view keyword;
@@ -65,7 +65,7 @@ std::string what_it_is(std::string_view bytes) {
                                what_it_is(bytes)));
 }
 
-// The symbols that an object offers under one name.
+// Holds the symbols that an object offers under one name.
 struct Offered {
   std::string_view name;
   std::string_view signature;  // empty: it is not said
@@ -81,12 +81,13 @@ std::size_t end_of_first(std::string_view signature) {
 
 bool fits(std::string_view wanted, std::string_view got) {
   if (got.empty() || wanted == got) return true;
-  // Some give back something where C gives nothing back; nobody looks at it.
+  // Some functions return a value where C returns void, and callers ignore the
+  // value.
   return wanted[0] == 'v' && (got[0] == 'i' || got[0] == 'l') &&
          wanted.substr(1) == got.substr(1);
 }
 
-// "4, 8, 16" of "ilb16".
+// Returns "4, 8, 16" of "ilb16".
 std::string sizes(std::string_view signature) {
   std::string text;
   for (std::size_t i = 0; i < signature.size(); ++i) {
@@ -109,7 +110,7 @@ std::string shape(std::string_view signature) {
                 sizes(signature.substr(0, end)));
 }
 
-// Returns what the function gives back.
+// Returns the code of the function's result.
 char check_function(std::span<const Offered> offered,
                     const WantedFunction& function) {
   const std::string& symbol = function.symbol;
@@ -164,7 +165,7 @@ std::vector<Offered> offered_by(const Cubin& cubin) {
   return offered;
 }
 
-// Some write the zero that ends the text.
+// Removes the zero that some compilers write at the end of the text.
 std::string whole_text(std::string text) {
   text.erase(text.find_last_not_of('\0') + 1);
   return text;
@@ -205,7 +206,8 @@ struct Architecture {
   }
 };
 
-// Code for one architecture with all that it alone has runs there only.
+// Returns whether code runs on `ours`. Code with all features of one
+// architecture runs only there.
 bool runs_on(const Architecture& ours, const Architecture& theirs) {
   if (!theirs.suffix.empty())
     return theirs.number == ours.number && theirs.suffix == ours.suffix;
@@ -252,7 +254,7 @@ GivenObject read_object(const DeviceObject& given, WantedFunction function) {
 void check_lto(const Object& object, std::string_view made) {
   const PtxText text = read_ptx(made);
   std::vector<Offered> offered = offered_by(text);
-  // It is hidden there, since nobody calls it from elsewhere.
+  // The symbol is hidden in this PTX, because no other object calls it there.
   for (Offered& each : offered) each.is_visible = true;
   try {
     check_function(offered, *object.given);
@@ -289,7 +291,7 @@ ModuleImage read_image(std::string bytes, const std::string& name) {
     if (const auto architecture = cubin_architecture(bytes))
       made.target.arch = concat("sm_", *architecture);
   } else {
-    // Some write the zero that ends the text.
+    // Some compilers write the zero that ends the text.
     bytes.erase(bytes.find_last_not_of('\0') + 1);
     const std::string architecture = read_ptx(bytes).architecture;
     if (!architecture.empty() && bytes.find('\0') == bytes.npos)

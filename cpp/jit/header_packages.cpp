@@ -10,8 +10,8 @@
 namespace gpuos::jit {
 namespace {
 
-// One package under its names for CUDA 13 and newer, and for 12. Whether its
-// versions are CUDA's own.
+// Holds one package under its names for CUDA 13 and newer, and for 12. It also
+// tells if its versions are CUDA's own.
 struct Package {
   std::string_view name;
   std::string_view name12;
@@ -30,7 +30,7 @@ constexpr std::array kCooperative{kRuntime, kCccl};
 constexpr std::array kMatrix{kRuntime, kCompiler};
 constexpr std::array kAllHeaders{kRuntime, kCompiler, kCccl};
 
-// The package of a whole folder or family of headers.
+// Names the package of a whole folder or family of headers.
 struct HeaderFamily {
   std::string_view prefix;
   std::span<const Package> packages;
@@ -49,7 +49,7 @@ constexpr std::array<HeaderFamily, 11> kFamilies{{
     {"cufft", {&kFft, 1}},
 }};
 
-// By their whole names: a user may well have a cuda_utils.h.
+// These names count as a whole, because a user may well have a cuda_utils.h.
 constexpr std::string_view kRuntimeHeaders =
     "builtin_types channel_descriptor common_functions cuComplex cuda "
     "cuda_awbarrier cuda_bf16 cuda_device_runtime_api cuda_fp16 cuda_fp4 "
@@ -62,7 +62,7 @@ constexpr std::string_view kRuntimeHeaders =
     "texture_fetch_functions texture_indirect_functions texture_types "
     "vector_functions vector_types";
 
-/// Empty: of no package.
+/// Returns an empty span if no package has the header.
 std::span<const Package> packages_of(std::string_view header) {
   for (const HeaderFamily& row : kFamilies)
     if (header.starts_with(row.prefix)) return row.packages;

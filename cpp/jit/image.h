@@ -7,9 +7,11 @@
 
 namespace gpuos::jit {
 
-/// The resources that a function, with its callees, needs from its kernel.
+/// Holds the resources that a function, with its callees, needs from its
+/// kernel.
 struct Resources {
-  /// A stack that recursion or calls through pointers leave without a bound.
+  /// Marks a stack that recursion or calls through pointers leave without a
+  /// bound.
   static constexpr std::uint32_t kUnbounded = 0xffffffffu;
 
   std::uint32_t registers = 0;       // per thread
@@ -20,18 +22,18 @@ struct Resources {
   bool uses_shared = false;          // static or dynamic
 };
 
-/// The resources that the loaded worker kernel leaves to an operator.
+/// Holds the resources that the loaded worker kernel leaves to an operator.
 struct Budget {
   std::uint32_t registers = 0;
   std::uint32_t stack_bytes = 0;
 };
 
-/// The registers for which the worker kernel is compiled, here and in
-/// cmake/GpuosWorker.cmake. Four workers of 256 threads leave as many to each
-/// thread.
+/// Sets the registers for which the worker kernel is compiled, here and in
+/// cmake/GpuosWorker.cmake. Each thread gets as many if four workers of 256
+/// threads run.
 inline constexpr std::uint32_t kWorkerRegisters = 64;
 
-/// A name as the source says it, and the symbol in the image.
+/// Pairs a name in the source with its symbol in the image.
 struct LoweredName {
   std::string name;
   std::string symbol;
@@ -39,14 +41,14 @@ struct LoweredName {
   bool operator==(const LoweredName&) const = default;
 };
 
-/// An image that is ready to be loaded.
+/// Holds an image that is ready to be loaded.
 struct Image {
   std::string binary;                   // CUBIN, or PTX for a whole module
   std::vector<std::string> entries;     // exported pointers: gpuos_entry_<...>
-  Resources needs{};                    // of the neediest operator
-  std::string log{};                    // what the compiler said
-  std::vector<LoweredName> symbols{};   // of the name expressions
-  std::shared_ptr<const void> keeps{};  // what its addresses lead to
+  Resources needs{};                    // needs of the neediest operator
+  std::string log{};                    // output of the compiler
+  std::vector<LoweredName> symbols{};   // symbols of the name expressions
+  std::shared_ptr<const void> keeps{};  // keeps the objects at its addresses
 };
 
 }  // namespace gpuos::jit

@@ -165,7 +165,7 @@ std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
     try {
       return link_by_nvjitlink(*linker, objects, target, max_registers);
     } catch (const CompileError& error) {
-      // A device that is newer than nvJitLink too: only the driver knows it.
+      // The device is newer than nvJitLink too, so only the driver knows it.
       if (!target.is_ptx) throw;
       if (auto cubin = link_by_driver(objects, target, max_registers))
         return *std::move(cubin);

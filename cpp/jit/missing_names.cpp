@@ -11,13 +11,13 @@
 namespace gpuos::jit {
 namespace {
 
-// A name that NVRTC did not find.
+// Holds a name that NVRTC did not find.
 struct MissingName {
   std::string_view name;
   bool is_of_std = false;
 };
 
-// Cuts `log` behind the next one.
+// Returns the next missing name. Cuts `log` after it.
 std::optional<MissingName> next_missing(std::string_view& log) {
   constexpr std::string_view kUndefined = "identifier \"";
   constexpr std::string_view kNoMember = "namespace \"std\" has no member \"";
@@ -32,7 +32,7 @@ std::optional<MissingName> next_missing(std::string_view& log) {
   return MissingName{name, is_of_std};
 }
 
-// The name at the caret, of which NVRTC says that it is no namespace.
+// Returns the name at the caret, if NVRTC says that it is no namespace.
 std::string_view missing_namespace(const FirstError& error) {
   if (error.line.find("must be a class or namespace name") == error.line.npos &&
       error.line.find("must be a namespace name") == error.line.npos)

@@ -33,7 +33,8 @@ Target target_of(const Nvrtc& api, const JitSource& source,
                        asked);
 }
 
-// Whether it may include more than what comes with it or with gpuos.
+// Returns whether the source may include other files than its own headers and
+// gpuos's.
 bool wants_files(const JitSource& source) {
   if (!source.include_dirs.empty()) return true;
   const auto names = includes_of(source.source);
@@ -65,7 +66,8 @@ Unit unit_of(const JitSource& source, std::stop_token stop) {
           .stop = std::move(stop)};
 }
 
-// The assembler names a function that is missing, but not who calls it.
+// Compiles a whole module. The assembler names a function that is missing, but
+// not its caller.
 Object compile_whole(const Nvrtc& api, const JitSource& source,
                      const Target& target, std::stop_token stop) {
   const Unit unit = unit_of(source, std::move(stop));
@@ -112,7 +114,8 @@ Image compile_now(const Nvrtc& api, const JitSource& source,
   }
 }
 
-// Everything that can differ within one process but the text of files.
+// Returns a key of all that can differ within one process except the text of
+// files.
 std::string key_of(const JitSource& source, const Target& target) {
   CacheKey key;
   key.add(target.arch).add(source.name).add(source.source);
@@ -166,11 +169,11 @@ std::shared_ptr<const ModuleImage> compile_module(
   const Nvrtc& api = nvrtc();
   check_options(given.options, api);
   const Target target = target_of(api, given, compute_capability);
-  // The key has all that it is made of.
+  // The key has all that the image is made of.
   if (!wants_files(given))
     return remembered(api, given, target, key_of(given, target), stop);
   const JitSource source = with_cuda_headers(api, given);
-  // NVRTC looks into the current folder where it looks into any.
+  // If NVRTC searches any folder, it searches the current folder too.
   const auto digest =
       include_digest(source.source, source.headers, given.include_dirs,
                      source.include_dirs.empty() ? "" : ".");

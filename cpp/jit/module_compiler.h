@@ -10,21 +10,21 @@
 
 namespace gpuos::jit {
 
-/// A whole module for one kind of device.
+/// Holds a whole module for one kind of device.
 struct ModuleImage {
   Image image;
   Target target;
 };
 
-/// Compile with NVRTC, or take what this process or the disk cache has.
+/// Compiles with NVRTC, or takes the image from this process or the disk cache.
 ///
-/// `compute_capability` is the device's; without one the architecture of
-/// GPUOS_NVRTC_ARCH or the newest that NVRTC knows is taken.
+/// `compute_capability` is the device's. Without one, the function takes
+/// GPUOS_NVRTC_ARCH or the newest architecture that NVRTC knows.
 ///
-/// Threads: any; no lock is held while NVRTC runs; a request that is being
+/// Threads: any. No lock is held while NVRTC runs. A request that is being
 /// compiled already is waited for.
-/// Throws: InvalidArgument, CompileError, BackendUnavailable; Cancelled soon
-/// after `stop`.
+/// Throws: InvalidArgument, CompileError, BackendUnavailable. Throws Cancelled
+/// soon after `stop`.
 std::shared_ptr<const ModuleImage> compile_module(
     const JitSource& source, std::optional<int> compute_capability,
     std::stop_token stop = {});

@@ -10,8 +10,8 @@
 namespace gpuos::jit {
 namespace {
 
-// The header maps nvJitLinkCreate to __nvJitLinkCreate_13_5; not every release
-// exports the plain name too.
+// Finds a function. The header maps nvJitLinkCreate to __nvJitLinkCreate_13_5,
+// and not every release exports the plain name too.
 void* find_versioned(const SharedLibrary& library, const std::string& name) {
   if (void* symbol = find_symbol(library, name.c_str())) return symbol;
   for (const int major : {13, 12}) {
@@ -33,7 +33,8 @@ bool open_api(const std::string& candidate, NvJitLink& api) {
   complete = complete && api.name != nullptr;
   GPUOS_NVJITLINK_FUNCTIONS(GPUOS_RESOLVE)
 #undef GPUOS_RESOLVE
-  // Since 12.3; without it the version stays 0.0 and is not held against it.
+  // The function exists since 12.3. Without it the version stays 0.0, and gpuos
+  // accepts the library.
   using Version = nvJitLinkResult (*)(unsigned int*, unsigned int*);
   const auto version =
       reinterpret_cast<Version>(find_versioned(library, "nvJitLinkVersion"));
@@ -67,7 +68,7 @@ const NvJitLink* try_nvjitlink(int major, int minor) {
   const std::lock_guard lock(mutex);
   if (const NvJitLink* api = opened.load(std::memory_order_relaxed)) return api;
   const NvJitLink* api = open_matching(major, minor);
-  // Pairs with the acquire load above.
+  // This store pairs with the acquire load above.
   opened.store(api, std::memory_order_release);
   return api;
 }

@@ -31,7 +31,7 @@ enum nvJitLinkInputType : int {
   X(nvJitLinkGetErrorLogSize, nvJitLinkHandle handle, std::size_t* bytes)    \
   X(nvJitLinkGetErrorLog, nvJitLinkHandle handle, char* log)
 
-/// nvJitLink, loaded at run time.
+/// Holds nvJitLink, which is loaded at run time.
 struct NvJitLink {
 #define GPUOS_DECLARE(name, ...) nvJitLinkResult (*name)(__VA_ARGS__) = nullptr;
   GPUOS_NVJITLINK_FUNCTIONS(GPUOS_DECLARE)
@@ -43,9 +43,9 @@ struct NvJitLink {
   std::string file;  // describe_file() of it
 };
 
-/// A linker that reads what NVRTC `major`.`minor` writes: the first one found
-/// that is as new as that within the same major version. Null without one.
-/// The first answer is kept.
+/// Returns a linker that reads the output of NVRTC `major`.`minor`. It is the
+/// first one that is at least as new, within an equal major version. Returns
+/// null without one. The function keeps its first answer.
 /// Threads: any.
 const NvJitLink* try_nvjitlink(int major, int minor);
 

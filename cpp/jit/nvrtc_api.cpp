@@ -25,10 +25,12 @@ namespace {
 
 using Handler = void (*)(int);
 
-/// A signal that is ignored already is left alone by those who ask first.
+/// Claims that the signal is ignored: callers that ask first then leave the
+/// signal alone.
 Handler leave_signal(int /*number*/, Handler /*wanted*/) { return SIG_IGN; }
 
-/// The loader's table of a library: the addresses of its calls of others.
+/// Holds the loader's table of a library: the addresses of the functions that
+/// it calls elsewhere.
 struct Calls {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
@@ -55,8 +57,8 @@ Calls calls_of(const link_map& library) {
   return calls;
 }
 
-/// The loader may have closed the page; it stays open afterwards, since others
-/// of its slots may be written when they are called first.
+/// Opens a page that the loader may have closed. The page stays open
+/// afterwards, because other slots in it may be written at their first call.
 bool open_page(void* slot) {
   const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t page =
@@ -65,10 +67,10 @@ bool open_page(void* slot) {
                   PROT_READ | PROT_WRITE) == 0;
 }
 
-/// From now on this library's calls of signal() do nothing. While NVRTC reads a
-/// source, Ctrl-C and SIGTERM would end the process with exit(4), whoever
-/// handles them; and what it puts back afterwards has other flags, with which
-/// a signal no longer ends a read().
+/// Makes this library's calls of signal() do nothing from now on. Otherwise,
+/// while NVRTC reads a source, Ctrl-C and SIGTERM end the process with exit(4),
+/// even with a handler. NVRTC also restores the handlers with other flags. With
+/// those a signal no longer ends a read().
 void keep_signals_from(const SharedLibrary& library) noexcept {
   link_map* map = nullptr;
   if (dlinfo(library.handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0)
@@ -99,8 +101,8 @@ bool resolve(const SharedLibrary& library, Nvrtc& api) {
   return has_all;
 }
 
-// NVRTC opens its builtins by name at the first compile. The wheel of 13.0 has
-// no RPATH, so it finds them only if they are loaded already.
+// Loads NVRTC's builtins, which NVRTC opens by name at the first compile. The
+// wheel of 13.0 has no RPATH, so it finds them only if they are loaded already.
 void preload_builtins(Nvrtc& api) {
   const std::string dir = api.path.substr(0, api.path.rfind('/'));
   const std::string exact = builtins_name(api);
@@ -150,8 +152,8 @@ const Nvrtc& nvrtc() {
   for (const std::string& candidate : search.candidates) {
     auto api = std::make_unique<Nvrtc>();
     if (!open_api(candidate, *api)) continue;
-    // Pairs with the acquire load above. Never freed: NVRTC may be in use
-    // when the process ends.
+    // This store pairs with the acquire load above. The library is never freed,
+    // because NVRTC may be in use when the process ends.
     opened.store(api.get(), std::memory_order_release);
     expect_process_exit();
     return *api.release();

@@ -35,7 +35,7 @@ enum nvrtcResult : int {
   X(nvrtcGetProgramLogSize, nvrtcProgram program, std::size_t* bytes) \
   X(nvrtcGetProgramLog, nvrtcProgram program, char* log)
 
-/// The structure of NVRTC's header.
+/// Mirrors the structure of NVRTC's header.
 struct nvrtcBundledHeadersInfo {
   int available;
   std::size_t compressed_bytes;
@@ -45,7 +45,8 @@ struct nvrtcBundledHeadersInfo {
   unsigned files;
 };
 
-// From 13.3 on, and before them LTO-IR from 12.0 on.
+// These functions exist from 13.3 on, except those for LTO-IR, which exist from
+// 12.0 on.
 #define GPUOS_OPTIONAL_NVRTC_FUNCTIONS(X)                               \
   X(nvrtcGetLTOIRSize, nvrtcProgram program, std::size_t* bytes)        \
   X(nvrtcGetLTOIR, nvrtcProgram program, char* ltoir)                   \
@@ -54,14 +55,15 @@ struct nvrtcBundledHeadersInfo {
   X(nvrtcInstallBundledHeaders, const char* folder, unsigned int flags, \
     const char** error)
 
-/// NVRTC, loaded at run time.
+/// Holds NVRTC, which is loaded at run time.
 struct Nvrtc {
 #define GPUOS_DECLARE(name, ...) nvrtcResult (*name)(__VA_ARGS__) = nullptr;
   GPUOS_NVRTC_FUNCTIONS(GPUOS_DECLARE)
   GPUOS_OPTIONAL_NVRTC_FUNCTIONS(GPUOS_DECLARE)  // null: there is none
 #undef GPUOS_DECLARE
   const char* (*nvrtcGetErrorString)(nvrtcResult) = nullptr;
-  /// Since 12.9; null before. `callback(payload, nullptr)` gives 1 to cancel.
+  /// Exists since 12.9 and is null before. `callback(payload, nullptr)` returns
+  /// 1 to cancel.
   nvrtcResult (*nvrtcSetFlowCallback)(nvrtcProgram program,
                                       int (*callback)(void*, void*),
                                       void* payload) = nullptr;
@@ -70,16 +72,17 @@ struct Nvrtc {
   int minor = 0;
   std::string path;
   std::string file;        // describe_file() of it
-  std::string builtins;    // path of its second library; empty: not found
+  std::string builtins;    // path of its second library, or empty
   std::vector<int> archs;  // compute capabilities, ascending: 75, 80, ...
 };
 
-/// Opened at the first call that finds it and never closed.
+/// Returns NVRTC. The first call that finds it opens it, and it is never
+/// closed.
 /// Threads: any.
-/// Throws: BackendUnavailable with the places that were looked at.
+/// Throws: BackendUnavailable with the places that were searched.
 const Nvrtc& nvrtc();
 
-/// The file name of the library that NVRTC opens at the first compile.
+/// Returns the file name of the library that NVRTC opens at the first compile.
 std::string builtins_name(const Nvrtc& api);
 
 }  // namespace gpuos::jit

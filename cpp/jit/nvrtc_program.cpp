@@ -22,8 +22,8 @@ std::vector<JitHeader> make_embedded_headers() {
   std::vector<JitHeader> headers;
   for (const EmbeddedFile& file : embedded_files()) {
     headers.push_back({std::string(file.name), std::string(file.text)});
-    // Device headers include each other by plain name. The same text under two
-    // names would be two headers to `#pragma once`.
+    // Device headers include each other by plain name. One text under two names
+    // would be two headers to `#pragma once`.
     headers.push_back({concat("gpuos/", file.name),
                        concat("#include \"", file.name, "\"\n")});
   }
@@ -42,17 +42,18 @@ int is_cancelled(void* stop, void* /*unused*/) {
                                                                          : 0;
 }
 
-// A compilation takes some MiB and returns them. Once a block of this size was
-// freed, glibc keeps what is returned, where it would have given it to the
-// system and got it back page by page: a quarter of the time.
+// Makes glibc keep freed memory. A compilation takes some MiB and returns them.
+// After a block of this size was freed, glibc keeps returned memory. Otherwise
+// it returns the memory to the system and gets it back page by page. That takes
+// a quarter of the time.
 void keep_freed_memory() {
   constexpr std::size_t kBlock = std::size_t{16} << 20;
   void* volatile block = std::malloc(kBlock);
   std::free(block);
 }
 
-// NVRTC reads texts up to the first NUL: it would compile a part without a
-// word.
+// Refuses texts with a NUL. NVRTC reads up to the first one and would compile a
+// part without an error.
 void check_whole(const std::string& text, std::string_view what) {
   const std::size_t at = text.find('\0');
   if (at != std::string::npos)
@@ -71,7 +72,8 @@ struct HeaderPointers {
     }
   }
 
-  // Leaves out headers that a folder has, because NVRTC would not look there.
+  // Adds the standard headers. Leaves out headers that a folder has, because
+  // NVRTC would not search the folder then.
   void add_standard(std::span<const std::string> include_dirs) {
     for (const StandardHeader& header : standard_headers()) {
       const bool is_file =

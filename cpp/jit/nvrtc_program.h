@@ -11,12 +11,12 @@
 
 namespace gpuos::jit {
 
-/// One program of NVRTC. The embedded device headers are there under their own
-/// name and under "gpuos/".
+/// Holds one program of NVRTC. It has the embedded device headers under their
+/// own name and under "gpuos/".
 class NvrtcProgram {
  public:
-  /// Throws: CompileError; as everything here, InvalidArgument for a text with
-  /// a NUL.
+  /// Throws: CompileError. This and all other functions throw InvalidArgument
+  /// for a text with a NUL.
   NvrtcProgram(const Nvrtc& api, const std::string& source,
                const std::string& file_name, std::span<const JitHeader> headers,
                std::span<const std::string> include_dirs);
@@ -25,7 +25,7 @@ class NvrtcProgram {
   ~NvrtcProgram();
 
   void add_name_expression(const std::string& name);
-  /// Ends soon after `stop`, and when the process ends, where NVRTC can.
+  /// Ends soon after `stop`, and when the process ends, if NVRTC can do that.
   /// Throws: Cancelled.
   nvrtcResult compile(const std::vector<std::string>& options,
                       std::stop_token stop);
@@ -33,7 +33,7 @@ class NvrtcProgram {
   std::string log() const;
   std::string ptx() const;
   std::string cubin() const;
-  /// Throws: BackendUnavailable if NVRTC has none.
+  /// Returns the LTO-IR. Throws: BackendUnavailable if NVRTC has none.
   std::string ltoir() const;
   /// Returns the symbol of a name expression. Throws: CompileError.
   std::string lowered_name(const std::string& name) const;

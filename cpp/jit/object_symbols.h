@@ -10,36 +10,38 @@
 
 namespace gpuos::jit {
 
-/// A function or variable of an object.
+/// Describes a function or variable of an object.
 struct ObjectSymbol {
   std::string name;
   std::size_t bytes = 0;
   bool is_function = false;
 };
 
-/// The symbols that a relocatable CUBIN defines for others and needs from them.
-/// Weak symbols, such as those of template instances, are left out.
+/// Holds the symbols that a relocatable CUBIN defines for others and needs from
+/// them. Weak symbols, such as those of template instances, are left out.
 struct ObjectSymbols {
   std::vector<ObjectSymbol> defined;
   std::vector<std::string> undefined;
 };
 
-/// Throws: CompileError if it is no CUBIN.
+/// Reads the symbols. Throws: CompileError if it is no CUBIN.
 ObjectSymbols object_symbols(std::string_view cubin);
 
-/// Where the first value of `variable` is in the file; empty if the image has
-/// no such variable or its value is not in the file because it is zero.
+/// Returns the place of the first value of `variable` in the file. Returns
+/// nothing if the image has no such variable. Also returns nothing if the value
+/// is zero, because then the file does not contain it.
 /// Throws: CompileError if it is no CUBIN.
 std::optional<std::size_t> value_offset(std::string_view cubin,
                                         std::string_view variable);
 
-/// The address that the pointer `symbol` of an image gets.
+/// Holds the address that the pointer `symbol` of an image gets.
 struct SymbolAddress {
   std::string symbol;
   std::uint64_t address = 0;
 };
 
-/// Throws: CompileError if the image has no place for one of them.
+/// Writes the addresses. Throws: CompileError if the image has no place for one
+/// of them.
 void put_addresses(std::string& image,
                    std::span<const SymbolAddress> addresses);
 

@@ -34,12 +34,12 @@
 namespace gpuos::jit {
 namespace {
 
-// The kernel from which the linker reaches an operator and all that it calls.
-// It calls through a pointer of the operators' type, so what the linker finds
-// that it needs is what the worker kernel needs for the neediest operator. It
-// is linked in to be asked, and loaded only with an operator that calls others:
-// an image with a kernel takes the driver 84 us to load, without one 20
-// (docs/lab/jit.md).
+// From this kernel the linker reaches an operator and all that it calls. The
+// kernel calls through a pointer of the operators' type. The linker therefore
+// finds the needs of the worker kernel for the neediest operator. The kernel is
+// linked only to find these needs, and loaded only with an operator that calls
+// others. The driver loads an image with a kernel in 84 us and one without in
+// 20 us (docs/lab/jit.md).
 constexpr std::string_view kRootName = "gpuos_link_root";
 constexpr std::string_view kRootSource = R"(#include "gpuos/operator.h"
 extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {
@@ -97,7 +97,7 @@ std::string misfit(const Resources& needs, const Budget& budget) {
   return "";
 }
 
-// The driver links a heap to kernels alone.
+// Checks for a heap, because the driver links a heap to kernels alone.
 void check_heap(const CompileRequest& request, std::string_view cubin) {
   for (const char* function : {"malloc", "free"}) {
     if (needs_symbol(cubin, function))
@@ -117,14 +117,15 @@ void check_entries(const CompileRequest& request, std::string_view cubin) {
   }
 }
 
-// "axpy", or "axpy (expression_float32)" for one of several operators.
+// Returns "axpy", or "axpy (expression_float32)" for one of several operators.
 std::string name_of(const CompileRequest& request, const std::string& entry) {
   const std::string stem =
       request.file_name.substr(0, request.file_name.rfind('.'));
   return entry == stem ? entry : concat(stem, " (", entry, ")");
 }
 
-// Compiled code stays as it is. PTX is compiled here, so that it fits.
+// Returns advice about given objects. Compiled code stays as it is. PTX is
+// compiled here, so that it fits.
 std::string given_hint(const CompileRequest& request, const Resources& all) {
   const bool has_cubin =
       std::ranges::any_of(request.objects, [](const Object& object) {
@@ -140,7 +141,8 @@ std::string given_hint(const CompileRequest& request, const Resources& all) {
   return "";
 }
 
-// CUDA C++ has functions of its own, and would call them instead.
+// Refuses names that CUDA C++ has as functions, because CUDA C++ would call its
+// own functions instead.
 void check_called(const CompileRequest& request, const Object& object) {
   for (const Object& given : request.objects) {
     if (!given.given || given.is_lto) continue;
@@ -161,12 +163,12 @@ void check_called(const CompileRequest& request, const Object& object) {
   }
 }
 
-// `all`: what every function of `cubin` needs together.
+// Checks `all`, the resources that all functions of `cubin` need together.
 void check_budget(const CompileRequest& request, std::string_view cubin,
                   const Resources& all) {
   const std::string problem = misfit(all, request.budget);
   if (problem.empty()) return;
-  // Name the operator that it is, when it can be told.
+  // The error names the operator, if it is known.
   std::string name = request.file_name;
   for (const std::string& entry : request.entries) {
     const Resources own = read_resources(cubin, concat("gpuos_op_", entry));
@@ -180,8 +182,8 @@ void check_budget(const CompileRequest& request, std::string_view cubin,
   throw CompileError(concat(name, ": ", problem, given_hint(request, all)), "");
 }
 
-// Whether `bare` has all that `rooted` has beside the root. Without a kernel
-// the linker drops functions that operators call.
+// Returns whether `bare` has everything of `rooted` except the root. Without a
+// kernel the linker drops functions that operators call.
 bool keeps_all(const Object& root, std::string_view rooted,
                std::string_view bare) {
   const std::set<std::string> of_root = symbol_names(root.binary);
@@ -192,7 +194,7 @@ bool keeps_all(const Object& root, std::string_view rooted,
       });
 }
 
-// PTX of LTO-IR, with its function as others would call it.
+// Returns PTX of LTO-IR, with its function as others would call it.
 std::string callable(const Nvrtc& api, const Object& given,
                      const Target& target) {
   const std::string source = concat(
@@ -229,7 +231,8 @@ Object compile_source(const Nvrtc& api, const CompileRequest& request,
   return linked;
 }
 
-// Linked, checked, and without the root where nothing is lost by that.
+// Links and checks the image. Leaves out the root if the image loses nothing by
+// that.
 Image link_operators(const Nvrtc& api, const CompileRequest& request,
                      const Target& target) {
   const std::uint32_t registers = request.budget.registers;
@@ -284,7 +287,7 @@ Image compile_and_log(const Nvrtc& api, const CompileRequest& request,
     return image;
   } catch (const CompileError& error) {
     append_log(concat(error.what(), "\n", error.log()));
-    // Headers of CUDA are not for operators, so nothing is said of them.
+    // Headers of CUDA are not for operators, so the hint does not mention them.
     const std::string hint = standard_c_hint(missing_header(error.what()));
     if (hint.empty()) throw;
     throw CompileError(concat(error.what(), "\n", hint), error.log(),
@@ -292,7 +295,8 @@ Image compile_and_log(const Nvrtc& api, const CompileRequest& request,
   }
 }
 
-// Everything that can differ within one process; the embedded headers cannot.
+// Returns a key of everything that can differ within one process. The embedded
+// headers cannot.
 std::string key_of(const CompileRequest& request, const Target& target) {
   CacheKey key;
   key.add(target.arch)
@@ -308,7 +312,7 @@ std::string key_of(const CompileRequest& request, const Target& target) {
   return key.text();
 }
 
-// In another process the compilers may be others too.
+// Returns a key for other processes, whose compilers may differ too.
 std::string disk_key_of(const Nvrtc& api, const CompileRequest& request,
                         const Target& target) {
   CacheKey key;
@@ -360,7 +364,7 @@ Image compile_operators(const CompileRequest& request) {
     try {
       return compile_once(request);
     } catch (const CompileError&) {
-      // Unoptimised code takes more registers and stack; NVRTC before 12.8
+      // Unoptimised code takes more registers and stack, and NVRTC before 12.8
       // does not know the option.
       CompileRequest again = request;
       again.is_draft = false;

@@ -9,7 +9,7 @@
 
 namespace gpuos::jit {
 
-/// Source of operators for one device.
+/// Holds the source of operators for one device.
 struct CompileRequest {
   std::string source;                // device code; "gpuos/operator.h" and its
                                      // neighbours can be included
@@ -17,33 +17,36 @@ struct CompileRequest {
   std::vector<std::string> entries;  // GPUOS_OPERATOR names in it
   int compute_capability = 90;       // major * 10 + minor
   Budget budget;
-  /// Soon rather than well. Code that does not fit then is compiled well.
+  /// Asks for code soon rather than for good code. A draft that does not fit is
+  /// compiled again with optimisation.
   bool is_draft = false;
   std::vector<Object> objects{};  // linked with them
 };
 
-/// Compile, link and check. The result is in the process's memory cache, so a
-/// second request with the same text costs microseconds, and in the disk
-/// cache, so that another process does not compile it. A source that includes
-/// files of the user's is compiled each time.
+/// Compiles, links and checks. The memory cache of the process keeps the
+/// result, so a second request with an equal text costs microseconds. The disk
+/// cache keeps it too, so another process does not compile it. A source that
+/// includes files of the user is compiled each time.
 ///
-/// Threads: any; no lock is held while NVRTC runs; a request that is being
+/// Threads: any. No lock is held while NVRTC runs. A request that is being
 /// compiled already is waited for.
-/// Throws: CompileError (with the log; a misfit names both numbers),
-/// BackendUnavailable (NVRTC or a linker is missing: what to install).
+/// Throws: CompileError with the log, where a misfit names both numbers. Throws
+/// BackendUnavailable with the package to install if NVRTC or a linker is
+/// missing.
 Image compile_operators(const CompileRequest& request);
 
-/// Open the compiler and do what the first compile_operators() would have to
-/// do, so that it takes no longer than the others. Takes up to 0.3 s.
-/// Throws: like compile_operators().
+/// Opens the compiler and does the first steps of compile_operators(), so that
+/// its first call takes no longer than others. This takes up to 0.3 s.
+/// Throws: the errors of compile_operators().
 void prepare_compiler(int compute_capability);
 
-/// The worker kernel and the built-in operators, compiled by NVRTC from the
-/// embedded sources and linked, or from the disk cache.
-/// Throws: like compile_operators().
+/// Compiles the worker kernel and the built-in operators with NVRTC from the
+/// embedded sources and links them. Takes them from the disk cache if they are
+/// there.
+/// Throws: the errors of compile_operators().
 std::string compile_worker(int compute_capability);
 
-/// The counters of this process, for tests and statistics.
+/// Holds the counters of this process, for tests and statistics.
 struct CompilerStats {
   std::uint64_t compiled = 0;   // operator requests that were compiled
   std::uint64_t cached = 0;     // operator requests answered from memory

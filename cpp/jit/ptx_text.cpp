@@ -9,13 +9,13 @@
 namespace gpuos::jit {
 namespace {
 
-// Names, numbers and single signs, without comments and quoted texts.
+// Returns names, numbers and single signs, without comments and quoted texts.
 class PtxWords {
  public:
   explicit PtxWords(std::string_view text)
       : scanner_(text, CScanner::Begin::OfLine, "$%.") {}
 
-  /// Empty at the end.
+  /// Returns the next word, or an empty one at the end.
   std::string_view next() {
     for (;;) {
       const CToken token = scanner_.next();
@@ -24,7 +24,7 @@ class PtxWords {
     }
   }
 
-  /// Skips to after the sign that ends what `{` has begun.
+  /// Skips to after the sign that ends the part that `{` has begun.
   void skip_body() {
     for (std::size_t depth = 1; depth > 0;) {
       const std::string_view word = next();
@@ -44,7 +44,7 @@ std::size_t number(std::string_view digits) {
   return value;
 }
 
-// 32 of ".b32".
+// Returns 32 of ".b32".
 std::size_t bits_of(std::string_view type) {
   constexpr std::string_view kKinds = "bfsu";
   return type.size() < 3 || type[0] != '.' ||
@@ -53,7 +53,7 @@ std::size_t bits_of(std::string_view type) {
              : number(type.substr(2));
 }
 
-// ".param .b32 a, .param .align 8 .b8 b[16])", behind its "(".
+// Reads ".param .b32 a, .param .align 8 .b8 b[16])", after its "(".
 std::string codes_of(PtxWords& words) {
   std::string codes;
   std::size_t bits = 0;
@@ -75,7 +75,7 @@ std::string codes_of(PtxWords& words) {
   return codes;
 }
 
-// Behind ".func" or ".entry".
+// Reads the words after ".func" or ".entry".
 PtxFunction function_of(PtxWords& words) {
   PtxFunction function;
   std::string result = "v";
@@ -91,7 +91,7 @@ PtxFunction function_of(PtxWords& words) {
     parameters = codes_of(words);
     word = words.next();
   }
-  // Between lie directives, such as .maxntid.
+  // Directives, such as .maxntid, come between the parameters and the body.
   while (!word.empty() && word != "{" && word != ";") word = words.next();
   function.is_defined = word == "{";
   if (function.is_defined) words.skip_body();

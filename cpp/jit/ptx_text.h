@@ -6,16 +6,16 @@
 
 namespace gpuos::jit {
 
-/// A function or kernel of a PTX text.
+/// Describes a function or kernel of a PTX text.
 struct PtxFunction {
   std::string name;
-  /// The signature as linkers compare it: the result, then the parameters. "v"
-  /// is nothing, "i" 4 bytes or less, "l" 8, "b16" a structure of 16, and "?"
-  /// any other.
+  /// Holds the signature as linkers compare it: the result, then the
+  /// parameters. "v" is nothing, "i" 4 bytes or less, "l" 8, and "b16" a
+  /// structure of 16. "?" is any other.
   std::string signature;
   bool is_kernel = false;
-  bool is_defined = false;  // it has a body
-  bool is_visible = false;  // to other objects: .visible or .weak
+  bool is_defined = false;  // the function has a body
+  bool is_visible = false;  // visible to other objects: .visible or .weak
 };
 
 struct PtxText {

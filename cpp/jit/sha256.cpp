@@ -68,7 +68,7 @@ std::array<std::uint8_t, 32> sha256(std::string_view text) {
   std::size_t at = 0;
   for (; text.size() - at >= kBlock; at += kBlock) add_block(state, bytes + at);
 
-  // The rest, one bit, zeros, and the length in bits.
+  // The tail has the rest, one bit, zeros, and the length in bits.
   std::array<std::uint8_t, 2 * kBlock> tail{};
   const std::size_t rest = text.size() - at;
   std::copy_n(bytes + at, rest, tail.begin());

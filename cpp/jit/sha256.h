@@ -7,10 +7,10 @@
 
 namespace gpuos::jit {
 
-/// Source: FIPS 180-4.
+/// Returns the digest. Source: FIPS 180-4.
 std::array<std::uint8_t, 32> sha256(std::string_view text);
 
-/// 64 small hexadecimal digits.
+/// Returns 64 small hexadecimal digits.
 std::string sha256_hex(std::string_view text);
 
 }  // namespace gpuos::jit

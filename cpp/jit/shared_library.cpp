@@ -42,7 +42,7 @@ const char* variable(const char* name) {
   return value == nullptr || *value == '\0' ? nullptr : value;
 }
 
-// The folders of GPUOS_CUDA_LIBRARY_PATH.
+// Returns the folders of GPUOS_CUDA_LIBRARY_PATH.
 std::vector<std::string> named_dirs() {
   std::vector<std::string> dirs;
   for (std::string_view rest = config().cuda_library_path; !rest.empty();) {
@@ -52,8 +52,8 @@ std::vector<std::string> named_dirs() {
   return dirs;
 }
 
-// Adds nvidia/cu13/lib, which newer wheels of one CUDA share, then
-// nvidia/cuda_nvrtc/lib and so on, of which each wheel has one.
+// Adds nvidia/cu13/lib, which newer wheels of one CUDA share. Then adds
+// nvidia/cuda_nvrtc/lib and so on, one for each wheel.
 void add_wheels(std::vector<std::string>& dirs, const std::string& nvidia) {
   std::vector<std::string> wheels = folders_in(nvidia);
   std::ranges::reverse(wheels);
@@ -108,7 +108,7 @@ std::vector<std::string> files_like(const std::string& dir,
     if (it->path().filename().string().starts_with(prefix))
       found.push_back(it->path().string());
   }
-  // Understands numbers: .so.13 comes before .so.9.
+  // strverscmp() understands numbers: .so.13 comes before .so.9.
   std::ranges::sort(found, [](const std::string& a, const std::string& b) {
     return strverscmp(a.c_str(), b.c_str()) > 0;
   });
@@ -131,7 +131,7 @@ LibrarySearch search_library(std::string_view stem) {
   search.places.push_back("the process");
 
   for (const std::string& dir : library_folders()) add_dir(dir);
-  // Names without a folder: the loader looks in LD_LIBRARY_PATH and ld.so's
+  // For names without a folder, the loader searches LD_LIBRARY_PATH and ld.so's
   // cache.
   search.places.push_back("the system's library path");
   for (const char* version : {".13", ".12", ""})

@@ -6,47 +6,51 @@
 
 namespace gpuos::jit {
 
-/// A library that is open until the process ends.
+/// Holds a library that is open until the process ends.
 struct SharedLibrary {
   void* handle = nullptr;
   std::string path;
   std::string file;  // describe_file(path) when it was opened
 };
 
-/// The results of a search.
+/// Holds the results of a search.
 struct LibrarySearch {
   std::vector<std::string> candidates;  // for dlopen(), best first
   std::vector<std::string> places;      // looked at, for messages
 };
 
-/// Where lib`stem`.so may be: the folders of GPUOS_CUDA_LIBRARY_PATH, what the
-/// process has loaded, the folders of add_library_dir(), the active virtual or
-/// conda environment, CUDA_HOME and CUDA_PATH, the system. Opens nothing.
+/// Searches for lib`stem`.so without opening it. The order is:
+/// GPUOS_CUDA_LIBRARY_PATH, loaded libraries, the folders of add_library_dir(),
+/// the active virtual or conda environment. CUDA_HOME, CUDA_PATH and the system
+/// follow.
 LibrarySearch search_library(std::string_view stem);
 
-/// The folders among those places, but for the system's.
+/// Returns the folders among those places, except the system's.
 std::vector<std::string> library_folders();
 
-/// The last place: where a toolkit is unless it was told to be elsewhere.
+/// Names the last place: the folder of a toolkit without an explicit choice.
 inline constexpr const char* kToolkitFolder = "/usr/local/cuda/lib64";
 
-/// Sub-folders of `dir` in a stable order; none if there is no such folder.
+/// Returns the sub-folders of `dir` in a stable order. Returns none if there is
+/// no such folder.
 std::vector<std::string> folders_in(const std::string& dir);
 
-/// A null handle if `candidate` cannot be opened.
+/// Returns a null handle if `candidate` cannot be opened.
 SharedLibrary open_library(const std::string& candidate) noexcept;
 
-/// Path, bytes and time of change: what tells one build of a library from
-/// another. In whole seconds, which is what archives and images keep.
+/// Returns path, bytes and time of change, which tell one build of a library
+/// from another. The time is in whole seconds, because archives and images keep
+/// no more.
 std::string describe_file(const std::string& path);
 
-/// Null if the library has no such symbol.
+/// Returns null if the library has no such symbol.
 void* find_symbol(const SharedLibrary& library, const char* name) noexcept;
 
-/// "a, b and c", for messages.
+/// Returns "a, b and c", for messages.
 std::string join_places(const std::vector<std::string>& places);
 
-/// Files in `dir` whose name begins with `prefix`, newest version first.
+/// Returns the files in `dir` whose name begins with `prefix`, newest version
+/// first.
 std::vector<std::string> files_like(const std::string& dir,
                                     std::string_view prefix);
 

@@ -25,7 +25,7 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
-// A directive, which begins with '#' or "%:", token by token.
+// Reads a directive, which begins with '#' or "%:", token by token.
 class Directive {
  public:
   explicit Directive(std::string_view line)
@@ -34,7 +34,7 @@ class Directive {
     next();
   }
 
-  // False: it cannot be told.
+  // Returns false if the names cannot be told.
   bool add_to(Names& names) {
     const std::string_view word = token_.text;
     if (word.starts_with("include")) {
@@ -46,7 +46,7 @@ class Directive {
     const bool is_condition =
         word.starts_with("if") || word.starts_with("elif");
     if (!is_condition && !has(line_, "__has_include")) return true;
-    // A condition may ask by a macro for __has_include: each (<name>) and
+    // A macro in a condition may call __has_include, so each (<name>) and
     // ("name") counts. Only the compiler knows the name in (MACRO).
     for (bool asks = false; token_.kind != CTokenKind::End;) {
       const CToken token = token_;
@@ -93,7 +93,8 @@ std::optional<std::string> read_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status) || fs::is_directory(status)) return std::nullopt;
-  // The compiler would wait for who writes to it, or read without an end.
+  // The compiler would wait for a process that writes to the file, or read
+  // without an end.
   if (!fs::is_regular_file(status))
     throw CompileError(concat("#include: expected a plain file, got ", path),
                        "");
@@ -108,7 +109,7 @@ class Closure {
           std::span<const std::string> include_dirs)
       : headers_(headers), include_dirs_(include_dirs) {}
 
-  // False: it cannot be told.
+  // Returns false if the inputs cannot be told.
   bool add(std::string_view text, const std::string& folder) {
     const auto includes = includes_of(text);
     if (!includes) return false;
@@ -124,8 +125,8 @@ class Closure {
     for (const JitHeader& header : headers_) {
       if (header.name == name) return add_text(name, header.text, "");
     }
-    // In the key of the compilers. A file of the user's comes before a
-    // standard header.
+    // The key of the compilers has the embedded headers. A file of the user
+    // comes before a standard header.
     if (is_embedded(name) && !is_standard_header(name)) return true;
     key_.add(name);
     return std::ranges::all_of(
@@ -138,7 +139,7 @@ class Closure {
         });
   }
 
-  // Next to the file that includes it, then in the given folders.
+  // Returns places next to the including file, then in the given folders.
   std::vector<std::string> places(const std::string& name,
                                   const std::string& folder) const {
     const std::filesystem::path path(name);

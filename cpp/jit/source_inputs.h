@@ -13,32 +13,31 @@ namespace gpuos::jit {
 /// Returns whether `source` may depend on the time of the day.
 bool names_clock(std::string_view source);
 
-/// A header of gpuos, under its own name or under "gpuos/", or one of the
-/// standard library that NVRTC finds there.
+/// Returns whether NVRTC finds the header in gpuos. It is one of gpuos's, under
+/// its own name or under "gpuos/", or one of the standard library.
 bool is_embedded(std::string_view name);
 
-/// The names that `source` includes or asks for with __has_include, in order,
-/// whether or not an #if leaves them out.
+/// Returns the names that `source` includes or asks for with __has_include, in
+/// order. Names that an #if leaves out are in the list too.
 ///
-/// Empty if they cannot be told: an #include of a macro, #include_next, #embed,
-/// or a source that depends on the time of the day. In doubt it is empty.
+/// Returns nothing if the names cannot be told or in doubt. Reasons are an
+/// #include of a macro, #include_next, #embed, or a use of the time of the day.
 std::optional<std::vector<std::string>> includes_of(std::string_view source);
 
-/// Whether `source` and the embedded headers are all that its image is made
-/// of. Not so with a header of the user's, which NVRTC opens when it is named
-/// with its whole path.
+/// Returns whether the image is made only of `source` and the embedded headers.
+/// This is false for a header of the user that NVRTC opens by its whole path.
 bool stands_alone(std::string_view source);
 
-/// The digest of all that `source` may include: the given headers, and files
-/// beside the one that includes them, in `folder` for `source`, unless it is
-/// empty, and in `include_dirs`. More than what a compiler would open, since no
-/// #if is looked at and each file of a name counts; one that appears later does
-/// too. What is in no such place may be a header of CUDA, which counts
-/// elsewhere.
+/// Returns the digest of all that `source` may include. These are the given
+/// headers, and files next to the including file and in `include_dirs`.
+/// `folder` is the folder of `source`, unless it is empty. The digest covers
+/// more than a compiler would open: it ignores each #if and counts each file of
+/// a name. A file that appears later counts too. An included file in no such
+/// place may be a header of CUDA, which counts elsewhere.
 ///
-/// Empty if it cannot be told: an #include of a macro, __has_include, #embed,
-/// or the time of the day. Throws: CompileError for a pipe, a socket or a
-/// device.
+/// Returns nothing if it cannot be told: an #include of a macro, __has_include,
+/// #embed, or the time of the day. Throws: CompileError for a pipe, a socket or
+/// a device.
 std::optional<std::string> include_digest(
     std::string_view source, std::span<const JitHeader> headers,
     std::span<const std::string> include_dirs, const std::string& folder);

@@ -5,10 +5,10 @@
 
 namespace gpuos::jit {
 
-/// A header of the standard library that NVRTC finds in gpuos, unless a folder
-/// of the user's has a file of that name.
+/// Holds a header of the standard library. NVRTC finds it in gpuos, unless a
+/// folder of the user has a file of that name.
 struct StandardHeader {
-  // Each ends with a zero.
+  // Each text ends with a zero.
   std::string_view name;  // "cstdint"
   std::string_view text;  // includes the device header that has its names
 };

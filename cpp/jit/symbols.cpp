@@ -20,8 +20,8 @@ constexpr std::string_view kElfMagic =
     "\x7f"
     "ELF";
 
-// ".visible .entry name(", ".weak .entry name(" of a template's, and ".global
-// .align 4 .b8 name[16]".
+// Reads ".visible .entry name(", ".weak .entry name(" of a template's instance,
+// and ".global .align 4 .b8 name[16]".
 std::set<std::string> ptx_symbols(std::string_view ptx) {
   std::set<std::string> names;
   while (!ptx.empty()) {
@@ -38,7 +38,8 @@ std::set<std::string> ptx_symbols(std::string_view ptx) {
   return names;
 }
 
-// Where the parameters of a demangled function begin; npos for a variable.
+// Returns where the parameters of a demangled function begin. Returns npos for
+// a variable.
 std::size_t parameters_at(std::string_view text) {
   int depth = 0;
   for (std::size_t i = text.size(); i-- > 0;) {
@@ -48,7 +49,8 @@ std::size_t parameters_at(std::string_view text) {
   return text.npos;
 }
 
-// "k" of "void k<float>(float*)" and of "ns::k".
+// Returns whether a symbol has this name: "k" for "void k<float>(float*)" and
+// for "ns::k".
 bool is_called(const std::string& symbol, std::string_view name) {
   const std::string text = demangled(symbol);
   const std::string_view whole =
@@ -81,7 +83,7 @@ std::string demangled(const std::string& symbol) {
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
       &std::free);
-  // It takes a plain name for a type: "f" is "float".
+  // __cxa_demangle() takes a plain name for a type: "f" is "float".
   if (status != 0 || !symbol.starts_with("_Z")) return symbol;
   return text.get();
 }
@@ -93,7 +95,7 @@ std::string with_demangled_names(std::string text) {
         std::min(text.find_first_not_of(kWord, at), text.size());
     const std::string name = demangled(text.substr(at, end - at));
     text.replace(at, end - at, name);
-    // A name that stays mangled is skipped.
+    // The loop skips a name that stays mangled.
     at += name.size();
   }
   return text;
@@ -112,7 +114,7 @@ std::vector<std::string> callers_of(std::string_view ptx,
       const std::size_t first = line.substr(0, last).find_last_not_of(kWord);
       function = line.substr(first + 1, last - first);
     }
-    // "call.uni (retval0), _Z1gi, (param0);" over several lines
+    // The call "call.uni (retval0), _Z1gi, (param0);" has several lines.
     const std::size_t found = line.find(symbol);
     const std::size_t after = found + symbol.size();
     const bool is_call =

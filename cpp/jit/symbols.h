@@ -14,24 +14,26 @@ namespace gpuos::jit {
 /// itself if it is no C++ name.
 std::string demangled(const std::string& symbol);
 
-/// `text` with what C++ calls each symbol in it.
+/// Returns `text` with the C++ name of each symbol in it.
 std::string with_demangled_names(std::string text);
 
-/// The functions of a PTX text that call `symbol`, demangled.
+/// Returns the functions of a PTX text that call `symbol`, demangled.
 std::vector<std::string> callers_of(std::string_view ptx,
                                     const std::string& symbol);
 
-/// Names of the functions and variables that a CUBIN or a PTX text defines.
+/// Returns the names of the functions and variables that a CUBIN or a PTX text
+/// defines.
 std::set<std::string> defined_symbols(std::string_view binary);
 
-/// The symbol that `name` means in a module: a name expression, a symbol
-/// itself, or the one function or variable of that name.
-/// Throws: InvalidArgument naming what there is.
+/// Returns the symbol that `name` means in a module. `name` is a name
+/// expression, a symbol itself, or the name of exactly one function or
+/// variable.
+/// Throws: InvalidArgument with the names of the module.
 std::string resolve_name(const Image& image, std::string_view name,
                          std::string_view module);
 
-/// The types of a C++ function's parameters, "float*", "int"; empty for a
-/// symbol that says nothing about them, such as an extern "C" function's.
+/// Returns the types of a C++ function's parameters: "float*", "int". Returns
+/// nothing for a symbol without types, such as an extern "C" function's.
 std::optional<std::vector<std::string>> parameter_types(
     const std::string& symbol);
 

@@ -22,7 +22,8 @@ std::string listed(const std::vector<int>& archs) {
   return text;
 }
 
-// NVRTC refuses others without saying what it knows.
+// Checks the architecture, because NVRTC refuses others without naming those
+// that it knows.
 void check_known(const Nvrtc& api, const std::string& text,
                  std::string_view digits) {
   int number = 0;
@@ -77,7 +78,8 @@ Target choose_target(const Nvrtc& api, int compute_capability,
         ", and "
         "GPUOS_CUDA_LIBRARY_PATH names its folder if both are there"));
   }
-  // Without concat: whoever finds a module in memory comes here.
+  // This code does not use concat(), because each request that finds its module
+  // in memory runs it.
   const std::string arch = std::to_string(best);
   // A device runs what was compiled for a lower minor version of its own major
   // version (CUDA Programming Guide, "Binary Compatibility").

@@ -14,8 +14,8 @@
 namespace gpuos::jit {
 namespace {
 
-// Returns the digest of all headers. Those that a source includes are not known
-// before it is compiled, and all change together, with gpuos.
+// Returns the digest of all headers. The headers that a source includes are
+// unknown before it is compiled. All of them change together, with gpuos.
 const std::string& headers_digest() {
   static const auto* const digest = new std::string([] {
     CacheKey texts;

@@ -8,13 +8,13 @@
 
 namespace gpuos::jit {
 
-/// Adds the parts of gpuos that each kept image depends on: the layout of the
-/// files and of tasks, its version and its embedded headers.
+/// Adds the parts of gpuos on which each kept image depends. These are the
+/// layout of the files and of tasks, its version and its embedded headers.
 void add_gpuos(CacheKey& key);
 
-/// Returns, as text, what an image depends on in addition to its source: gpuos
-/// with its embedded headers, the compiler and the linker with their files, and
-/// their options.
+/// Returns, as text, the parts on which an image depends in addition to its
+/// source. These are gpuos with its embedded headers, the compiler and the
+/// linker with their files, and their options.
 std::string toolchain_key(const Nvrtc& api, const Target& target);
 
 }  // namespace gpuos::jit

@@ -21,11 +21,11 @@
 namespace gpuos::jit {
 namespace {
 
-// Without it NVRTC looks into the current folder, and a header for others
-// beside itself: for those of the user's files it must.
+// Without this option NVRTC searches the current folder and the folder of the
+// including file. Sources with folders of the user need that.
 constexpr std::string_view kNoSourceInclude = "--no-source-include";
-// A third of the time: no declarations of textures and of the runtime, which
-// headers of CUDA and CCCL need.
+// This option saves a third of the time. It omits declarations of textures and
+// of the runtime, which headers of CUDA and CCCL need.
 constexpr std::string_view kMinimal = "--minimal";
 
 std::vector<std::string> wanted_options() {
@@ -34,8 +34,8 @@ std::vector<std::string> wanted_options() {
           "--no-cache"};                 // or NVRTC writes to the home folder
 }
 
-// Options that NVRTC releases before 12.8 do not all know. One that is refused
-// is not given again.
+// Holds options that not all NVRTC releases before 12.8 know. An option that is
+// refused is not given again.
 class OptionalOptions {
  public:
   std::vector<std::string> get() const {
@@ -43,8 +43,8 @@ class OptionalOptions {
     return options_;
   }
 
-  // False if `log` names none of those that were given. Another thread may have
-  // dropped it meanwhile.
+  // Returns false if `log` names none of the given options. Another thread may
+  // have dropped the option meanwhile.
   bool drop_refused(const std::string& log,
                     const std::vector<std::string>& given) {
     const auto is_refused = [&](const std::string& option) {
@@ -75,7 +75,7 @@ std::vector<std::string> fixed_options(const Unit& unit, const Target& target) {
   options.emplace_back("--relocatable-device-code=true");
   if (unit.as_lto) options.emplace_back("--dlink-time-opt");
   // An operator runs in a kernel of another image and sees that image's
-  // constant banks; see elf_resources.cpp.
+  // constant banks (elf_resources.cpp).
   if (!target.is_ptx && !unit.as_lto)
     options.emplace_back("--ptxas-options=--disable-optimizer-constants");
   return options;
@@ -99,12 +99,12 @@ std::string without_blanks(std::string text) {
 [[noreturn]] void fail(const Nvrtc& api, const Unit& unit, nvrtcResult result,
                        const std::string& log) {
   FirstError error = first_error(log);
-  // NVRTC writes it with spaces of its own.
+  // NVRTC writes the expression with spaces of its own.
   const std::string wrong = without_blanks(wrong_name_expression(log));
   const auto found =
       std::ranges::find(unit.name_expressions, wrong, &without_blanks);
   if (!wrong.empty() && found != unit.name_expressions.end()) {
-    // Its place is in a file that NVRTC made up.
+    // The error's place is in a file that NVRTC made up.
     const std::size_t text = error.line.find("error: ");
     error.line = concat(
         "name_expressions: '", *found, "': ",
@@ -161,7 +161,7 @@ Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
   }
 }
 
-/// A unit with all that it is made of.
+/// Holds a unit with all that it is made of.
 struct OwnedUnit {
   OwnedUnit(const Unit& given, const Target& its_target)
       : source(given.source), unit(given), target(its_target) {
@@ -177,8 +177,9 @@ struct OwnedUnit {
   const Target target;
 };
 
-// NVRTC may work for minutes before it asks whether to go on. Who can be
-// interrupted lets a thread of its own wait for that, and leaves it behind.
+// Compiles in a thread of its own. NVRTC may work for minutes before it asks
+// whether to go on. A caller that can be interrupted stops waiting and leaves
+// that thread running.
 Object compile_aside(const Nvrtc& api, const Unit& unit, const Target& target) {
   const auto owned = std::make_shared<OwnedUnit>(unit, target);
   std::packaged_task<Object()> task(

@@ -10,8 +10,8 @@
 namespace gpuos::jit {
 namespace {
 
-// "float [4]" of "void gpuos_type_of<float [4]>()", and of a reference to it:
-// an instance has the type in its symbol.
+// Returns "float [4]" of "void gpuos_type_of<float [4]>()", and of a reference
+// to it. An instance has the type in its symbol.
 std::string spelled(const std::string& symbol) {
   const std::string text = demangled(symbol);
   const std::size_t open = text.find('<'), close = text.rfind('>');
@@ -58,7 +58,7 @@ std::map<std::string, std::string> variable_types(
       if (!type.empty()) types[name] = type;
     }
   } catch (const CompileError&) {
-    // A name that is no variable: whoever looks for it says so.
+    // The name is no variable, and the function that searches for it says so.
     types.clear();
   }
   return types;

@@ -16,7 +16,7 @@
 namespace gpuos {
 namespace {
 
-/// `name = task.pointer<...>(...)` in a source.
+/// Holds the places of `name = task.pointer<...>(...)` in a source.
 struct PointerUse {
   std::size_t name = 0;  // where the name begins
   std::string_view text{};
@@ -53,8 +53,8 @@ class Uses {
     return static_cast<std::size_t>(tokens_[i].text.data() - source_.data());
   }
 
-  /// Returns the token after the one that closes the bracket at `i`; empty if
-  /// none does.
+  /// Returns the token after the one that closes the bracket at `i`. Returns
+  /// nothing if no token does.
   std::optional<std::size_t> after(std::size_t i, char open, char close) const {
     for (std::ptrdiff_t depth = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind != CTokenKind::Punctuator || is(i, "->")) continue;
@@ -86,8 +86,8 @@ class Uses {
     return use;
   }
 
-  /// Returns where the type of a declaration begins whose `*` is at `star`;
-  /// empty if that is something else.
+  /// Returns where the type of a declaration begins whose `*` is at `star`.
+  /// Returns nothing if the text there is no declaration.
   std::optional<std::size_t> type_before(std::size_t star) const {
     std::size_t begin = star;
     std::ptrdiff_t depth = 0;
@@ -113,7 +113,7 @@ class Uses {
     return place_of(begin);
   }
 
-  /// Returns whether what begins at `i` ends one declaration of one name.
+  /// Returns whether the text at `i` ends one declaration of one name.
   bool ends_alone(std::size_t i) const {
     int depth = 0;
     for (; i < tokens_.size(); ++i) {
@@ -131,7 +131,7 @@ class Uses {
   std::vector<CToken> tokens_;
 };
 
-/// The numbers of the dtypes, each behind a comma.
+/// Returns the numbers of the dtypes, each after a comma.
 std::string param_types(const OperatorDefinition& definition) {
   std::string text;
   for (const Parameter& param : definition.params)
@@ -157,7 +157,8 @@ CheckedSource checked_source(const OperatorDefinition& definition) {
       param_types(definition), ">\n");
   made.text = definition.source;
   const std::vector<PointerUse> uses = Uses(definition.source).find();
-  // From the last to the first, so that places before stay right.
+  // The loop goes from the last use to the first, so that earlier places stay
+  // right.
   for (auto use = uses.rbegin(); use != uses.rend(); ++use) {
     if (!use->type) continue;
     const std::string type =

@@ -14,7 +14,8 @@ namespace gpuos {
 /// their numbers.
 CheckedSource checked_source(const OperatorDefinition& definition);
 
-/// Returns the names for messages: its buffers as the source calls them.
+/// Returns the names for messages: the operator's buffers as the source calls
+/// them.
 std::shared_ptr<const CheckedOperator> checked_operator(
     const OperatorDefinition& definition);
 

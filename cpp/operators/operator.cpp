@@ -20,13 +20,13 @@ OperatorRecord& checked(const std::shared_ptr<OperatorRecord>& record,
   return *record;
 }
 
-/// The operator that a handle means, with all that its name has.
+/// Returns the operator that a handle means, with all that its name has.
 const OperatorRecord& whole(const OperatorRecord& record) {
   const OperatorRecord& now = record.resolved();
   return now.base == nullptr ? now : *now.base;
 }
 
-/// Throws: InvalidArgument. Its `history_mutex` is held.
+/// Checks an alias, whose `history_mutex` is held. Throws: InvalidArgument.
 void check_is_defined(const OperatorRecord& alias) {
   if (!alias.is_defined.load())
     throw InvalidArgument(
@@ -56,7 +56,7 @@ std::string text_of(const Parameter& param) {
 }
 
 bool can_replace(const Parameter& a, const Parameter& b, bool is_builtin) {
-  // A built-in's scalar has the dtype of its buffers.
+  // The scalar of a built-in has the dtype of its buffers.
   return a.name == b.name && (a.dtype == b.dtype || is_builtin) &&
          (!a.default_value || b.default_value);
 }
@@ -95,20 +95,22 @@ bool can_replace(const OperatorRecord& a, const OperatorRecord& b) {
 
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
   if (a.params.size() != b.params.size() || !can_replace(a, b)) return false;
-  // A default value is written into a call as one that was given.
+  // A call stores default values like given ones, so they must be equal.
   return std::ranges::equal(a.params, b.params, has_same_default);
 }
 
 void OperatorRecord::end_alias() {
   const std::lock_guard lock(history_mutex);
-  // A call is checked against this before it learns that the operator is gone.
+  // A call is checked against these values before it finds that the operator is
+  // gone.
   const OperatorRecord& last = resolved();
   inputs = last.inputs;
   input_names = last.input_names;
   params = last.params;
   elementwise = last.elementwise;
   is_defined.store(false);
-  // Pairs with the acquire load in resolved(): nobody read them before.
+  // This store pairs with the acquire load in resolved(). No thread read the
+  // values before.
   target.store(nullptr, std::memory_order_release);
 }
 
@@ -135,7 +137,7 @@ const std::vector<Parameter>& Operator::params() const {
 
 Operator Operator::pinned() const {
   OperatorRecord& now = checked(record_, "Operator").resolved();
-  // The pointer holds the name, and the name holds its variants.
+  // The pointer owns the name, and the name owns its variants.
   return Operator(std::shared_ptr<OperatorRecord>(record_, &now));
 }
 
@@ -187,7 +189,7 @@ void Alias::switch_to(const Operator& target) {
     throw InvalidArgument(
         concat(alias.name, ": expected a target that does not lead back, but ",
                next.name, " points at it"));
-  // They may differ in what has default values.
+  // The two operators may differ in which parameters have default values.
   const std::string wrong = misfit(alias.resolved(), next.resolved());
   if (!wrong.empty() && !can_replace(next.resolved(), alias.resolved()))
     throw InvalidArgument(concat(alias.name, ": expected a target that takes ",
@@ -198,7 +200,7 @@ void Alias::switch_to(const Operator& target) {
     alias.leave(alias.history.front());
     alias.history.pop_front();
   }
-  // Pairs with the acquire load in OperatorRecord::resolved().
+  // This store pairs with the acquire load in OperatorRecord::resolved().
   alias.target.store(&next, std::memory_order_release);
 }
 
@@ -216,7 +218,7 @@ void Alias::rollback() {
                                  previous.name, " was undefined"));
   alias.leave(alias.history.back());
   alias.history.pop_back();
-  // Pairs with the acquire load in OperatorRecord::resolved().
+  // This store pairs with the acquire load in OperatorRecord::resolved().
   alias.target.store(&previous, std::memory_order_release);
 }
 

@@ -47,7 +47,7 @@ void check_params(const OperatorDefinition& definition) {
   bool has_default = false;
   for (const Parameter& param : definition.params) {
     check_dtype(definition, param.dtype);
-    // A task has a word for each.
+    // A task has one word for each parameter.
     if (size_of(param.dtype) > 8 && definition.expression.empty())
       throw InvalidArgument(
           concat(definition.name, ": ", param.name,
@@ -68,7 +68,8 @@ void check_params(const OperatorDefinition& definition) {
   }
 }
 
-/// It must say in one way what it computes.
+/// Checks that the definition has exactly one text or object that computes the
+/// result.
 void check_one_text(const OperatorDefinition& definition) {
   const bool has_object = definition.object.has_value();
   const int given = int{!definition.expression.empty()} +
@@ -129,7 +130,8 @@ void check_definition(const OperatorDefinition& definition) {
   if (!is_checked(definition)) return;
   const std::size_t words =
       checked_words(inputs, definition.params.size(), definition.elementwise);
-  // One buffer must fit behind the scalars of one that takes any number.
+  // An operator for any number of buffers needs a place for one buffer after
+  // the scalars.
   if (words > abi::kMaxArgs ||
       most_checked_buffers(definition.params.size(), definition.elementwise) ==
           0)

@@ -8,23 +8,25 @@
 
 namespace gpuos {
 
-/// Throws: InvalidArgument unless it is letters, digits and '_'.
+/// Checks a name. Throws: InvalidArgument unless it is letters, digits and '_'.
 void check_name(std::string_view name);
 
-/// Throws: InvalidArgument.
+/// Checks a definition. Throws: InvalidArgument.
 void check_definition(const OperatorDefinition& definition);
 
-/// Whether its source is checked: what it says itself, else GPUOS_CHECKED.
+/// Returns whether the operator's source is checked. GPUOS_CHECKED decides if
+/// the definition does not.
 /// Throws: InvalidArgument.
 bool is_checked(const OperatorDefinition& definition);
 
-/// How many inputs a whole operator takes; -1: any number.
+/// Returns how many inputs a whole operator takes. -1 means any number.
 int inputs_of(const OperatorDefinition& definition) noexcept;
 
-/// The dtype of a whole operator's buffers: float32 unless it is said.
+/// Returns the dtype of a whole operator's buffers, which is float32 by
+/// default.
 DType dtype_of(const OperatorDefinition& definition) noexcept;
 
-/// A whole operator's record, without slots and owner.
+/// Returns a whole operator's record, without slots and owner.
 std::shared_ptr<OperatorRecord> record_of(const OperatorDefinition& definition);
 
 }  // namespace gpuos

@@ -27,7 +27,7 @@ constexpr Builtin kBuiltins[] = {
 #undef GPUOS_BUILTIN
 };
 
-/// Slots of all versions together that are not current.
+/// Limits the slots of all versions that are not current.
 constexpr std::size_t kMostOldSlots = 256;
 
 void append(Slots& slots, const Slots& more) {
@@ -43,7 +43,8 @@ void check_version(const OperatorRecord& record, std::uint64_t expected,
                                  current));
 }
 
-/// How many arguments there may be was not looked at while it was not checked.
+/// Refuses a checked version of an unchecked operator that takes any number of
+/// inputs. The number of its arguments was never checked.
 void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
   if (next.is_checked.load() && !record.is_checked.load() && record.inputs < 0)
     throw InvalidArgument(
@@ -52,7 +53,8 @@ void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
                "`checked`, or say how many"));
 }
 
-/// A call writes the scalars of what is built in as its buffers' dtype.
+/// Checks the dtypes of scalars, because a call writes a built-in's scalars as
+/// its buffers' dtype.
 void check_scalars(const OperatorRecord& record,
                    const OperatorRegistry::Draft& draft) {
   if (!record.is_builtin || draft.record->has_body.load()) return;
@@ -64,7 +66,7 @@ void check_scalars(const OperatorRecord& record,
           name_of(dtype), ", as its buffers are, got ", name_of(param.dtype)));
 }
 
-/// Returns the argument with which define() makes it again. It is null for a
+/// Returns the argument with which define() makes it again. Returns null for a
 /// session's code, which no other process has.
 std::shared_ptr<const OperatorDefinition> definition_of(
     const OperatorRegistry::Draft& draft) {
@@ -72,11 +74,11 @@ std::shared_ptr<const OperatorDefinition> definition_of(
   if (from.code != nullptr && !from.object) return nullptr;
   auto made = std::make_shared<OperatorDefinition>(from);
   if (from.object) {
-    made->source.clear();  // what calls it
+    made->source.clear();  // this source only calls the object
     made->code = nullptr;
     made->checked.reset();
   }
-  // An expression alone would name them in another order.
+  // An expression alone would order the inputs differently.
   if (draft.replaces != nullptr && made->input_names.empty()) {
     made->input_names = draft.replaces->input_names;
     if (!made->input_names.empty()) made->inputs = -1;
@@ -84,7 +86,8 @@ std::shared_ptr<const OperatorDefinition> definition_of(
   return made;
 }
 
-/// A checked operator's pointers are objects, of which compilers write pages.
+/// Throws the error with a hint. A checked operator's pointers are objects,
+/// about which compilers write pages.
 [[noreturn]] void rethrow_with_hint(const OperatorRegistry::Draft& draft,
                                     const CompileError& error) {
   const auto is_said = [&](const char* word) {
@@ -119,14 +122,15 @@ void OperatorRegistry::add_builtins() {
     code->is_builtin = true;
     for (std::size_t dtype = 0; dtype < kBuiltinDTypes; ++dtype)
       code->slots[dtype] = slot++;
-    // One that has the name, and one for those who mean this code.
+    // One record has the name. The other is for callers of builtin(), who mean
+    // this code.
     for (Records* records : {&records_, &builtins_}) {
       auto record = std::make_shared<OperatorRecord>();
       record->owner = this;
       record->name = builtin.name;
       record->inputs = builtin.inputs;
       record->is_builtin = true;
-      // The dtype of a built-in's scalar is that of its buffers; see submit().
+      // A built-in's scalar has the dtype of its buffers (see submit()).
       if (builtin.has_value)
         record->params.push_back({"value", DType::Float64});
       for (std::size_t dtype = 0; dtype < kBuiltinDTypes; ++dtype)
@@ -138,8 +142,8 @@ void OperatorRegistry::add_builtins() {
   }
 }
 
-// A thread that reads a body now needs the submit lock to queue its task. So
-// all bodies are there before it can read another one.
+// A thread that reads a body now needs the submit lock to queue its task. All
+// bodies are therefore published before the thread can read another one.
 template <typename Change>
 void OperatorRegistry::exclusively(Change change) {
   exclusively_([&] {
@@ -201,8 +205,9 @@ void OperatorRegistry::load(std::span<const Draft*> drafts) {
   } catch (const CompileError& error) {
     if (drafts.size() == 1) rethrow_with_hint(*drafts[0], error);
   }
-  // Sources that are right alone may not go together: two helper functions of
-  // one name. Alone each says what is wrong with it.
+  // Valid sources may not compile together, for example if both have a helper
+  // function of one name. Compiled alone, each wrong source gives its own
+  // error.
   std::size_t done = 0;
   try {
     for (; done < drafts.size(); ++done) load_together(drafts.subspan(done, 1));
@@ -243,7 +248,7 @@ void OperatorRegistry::apply(std::vector<Draft>& drafts) {
   Slots unused;
   try {
     exclusively([&] {
-      // Somebody may have changed the names meanwhile.
+      // Another thread may have changed the names meanwhile.
       for (const Draft& draft : drafts) check(draft);
       for (Draft& draft : drafts) append(unused, publish(draft));
     });
@@ -319,7 +324,7 @@ OperatorRegistry::Record OperatorRegistry::variant_of(
   const auto has_those = [&](const OperatorRecord& record) {
     return takes_the_same(record, next);
   };
-  // An operator with default values is pinned to them, and a name is not.
+  // pinned() fixes default values, but a name does not have fixed ones.
   if (!has_defaults(next.params) && has_those(*name)) return nullptr;
   const auto known = std::ranges::find_if(
       name->variants, [&](const Record& record) { return has_those(*record); });
@@ -336,12 +341,12 @@ OperatorRegistry::Record OperatorRegistry::variant_of(
   return made;
 }
 
-// Before the version has its number: whoever has read that submits no older
-// one.
+// This happens before the version has its number. A caller that has read that
+// number then submits no older version.
 void OperatorRegistry::become(OperatorRecord& name, const OperatorCode& code) {
   OperatorRecord& before = name.resolved();
   OperatorRecord& record = code.variant == nullptr ? name : *code.variant;
-  // A thread that finds the slot finds these.
+  // A thread that finds the slot also finds these values.
   if (code.checked != nullptr) record.set_checked(code.checked);
   if (code.body == nullptr && !code.is_builtin) record.is_traced.store(true);
   // A thread that finds no slot finds the body.
@@ -350,7 +355,7 @@ void OperatorRegistry::become(OperatorRecord& name, const OperatorCode& code) {
     record.slots[dtype].store(code.slots[dtype]);
   if (code.body == nullptr) record.set_body(nullptr);
   if (&before == &record) return;
-  // Pairs with the acquire load in OperatorRecord::resolved().
+  // This store pairs with the acquire load in OperatorRecord::resolved().
   name.target.store(code.variant.get(), std::memory_order_release);
   clear(before);
 }
@@ -368,7 +373,7 @@ std::uint64_t OperatorRegistry::rollback(const Record& record, std::uint64_t to,
     check_replaceable(*record, "rollback");
     check_version(*record, expected, "rollback");
     OperatorHistory& versions = *record->versions;
-    // A copy: it may be forgotten.
+    // This is a copy, because the history may forget the version.
     const OperatorHistory::Version back = versions.earlier(
         record->name, to != 0 ? to : versions.current().before);
     const std::size_t before = versions.old_slots();
@@ -462,7 +467,8 @@ bool OperatorRegistry::upgrade(const Record& record,
   }
   bool is_same = false;
   {
-    // Unless somebody replaced or undefined it meanwhile.
+    // The exchange fails if another thread replaced or undefined the operator
+    // meanwhile.
     const std::lock_guard lock(mutex_);
     const auto after = static_cast<std::int32_t>(draft.slots[0]);
     is_same = slot.compare_exchange_strong(before, after);

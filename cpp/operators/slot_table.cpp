@@ -51,8 +51,8 @@ bool SlotTable::wait_for_slots() {
 
 void SlotTable::drop(Slots slots) {
   if (slots.empty()) return;
-  // Read after the names stopped naming the slots, under the submit lock: no
-  // later task can use them.
+  // The marks are read under the submit lock, after the names stopped naming
+  // the slots. No later task can use them.
   Marks marks = heads_();
   {
     const std::lock_guard lock(mutex_);
@@ -79,8 +79,8 @@ void SlotTable::collect() noexcept {
     dropped_.erase(first, dropped_.end());
     if (dropped_.empty()) has_dropped_.store(false, std::memory_order_relaxed);
   }
-  // A captured launch may run again at any time: its slots are never given to
-  // others, nor is their code unloaded.
+  // A captured launch may run again at any time. Its slots are never given to
+  // others, and its code is never unloaded.
   std::erase_if(unused, [&](const Dropped& dropped) {
     return std::any_of(
         dropped.slots.begin(), dropped.slots.end(),

@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kPointer = "const ::gpuos_host::DevicePointer";
 
-// Returns the type in host code. It is empty for a type that host code cannot
-// have.
+// Returns the type in host code, or an empty text for a type that host code
+// cannot have.
 std::string type_of(const KernelArg& value) {
   static const std::map<std::string, std::string> types{
       {"bool", "bool"},
@@ -61,7 +61,7 @@ void write_value(const KernelArg& value, const std::string& type,
   }
 }
 
-// A place of long long serves an int too.
+// A place of long long or double can hold an int too.
 bool fits(const std::string& type, const std::string& place) {
   return type == place || (type == "const int" && place == "const long long") ||
          (type == "const int" && place == "const double");

@@ -12,15 +12,16 @@
 
 namespace gpuos::session {
 
-/// Values that the caller gave names, at places that host code can read: a
-/// place keeps its type and follows its name.
+/// Holds values that the caller gave names, at places that host code can read.
+/// A place keeps its type and follows its name.
 class BoundNames {
  public:
   explicit BoundNames(const Bindings& bindings) : bindings_(bindings) {}
 
-  /// A declaration for host code; empty if nothing of that name is bound.
+  /// Returns a declaration for host code, or nothing if the name is not bound.
   std::optional<BoundName> find(const std::string& name);
-  /// Before host code runs: what was bound again since.
+  /// Writes values that were bound again since. The session calls this before
+  /// host code runs.
   void refresh();
 
  private:
@@ -29,7 +30,7 @@ class BoundNames {
   };
 
   const Bindings& bindings_;
-  // By name and type.
+  // The keys are name and type.
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Place>> places_;
 };
 

@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::string_view kStorage = "gpuos_storage_";
 
-// So that the linker puts its value in the file, where the address goes.
+// With this value the linker stores the variable in the file, and the address
+// replaces it.
 constexpr std::string_view kPointerValue = "0x6770756f73ull";
 
-// Makes the symbol as the Itanium ABI does for the namespaces of the item.
+// Returns the symbol that the Itanium ABI gives the item in its namespaces.
 std::string variable_symbol(const Item& item) {
   std::string path;
   for (const std::string& scope : item.scopes) {
@@ -36,7 +37,7 @@ std::string variable_symbol(const Item& item) {
 std::vector<Dependency> dependencies_of(const Selection& selection) {
   std::vector<Dependency> found;
   for (const EntryPtr& entry : selection.entries) {
-    // A macro is text: what was compiled with it stays as it is.
+    // A macro is text. Code that was compiled with it does not change.
     if (entry->item.kind != ItemKind::Directive)
       found.push_back({entry->item.key, entry->version});
   }
@@ -98,8 +99,8 @@ CompileJob make_variable_job(const Item& item, const std::string& cell,
                  .dependencies = dependencies_of(
                      header.select(identifiers_of(item.header), &item)),
                  .included = selection.entries};
-  // The declaration that later cells see is tried here: the name may be taken
-  // by a file or by the compiler.
+  // This compiles the declaration for later cells, because a file or the
+  // compiler may already use the name.
   job.sources.push_back({concat(selection.text, placed(item.header, item, cell),
                                 placed(text, item, cell)),
                          cell});
@@ -167,7 +168,7 @@ Source make_check(std::span<const EntryPtr> entries, const std::string& cell,
     roots.insert(entry->mentions.begin(), entry->mentions.end());
   }
   Selection selection = header.select(roots, nullptr);
-  // Adds the entries that no code can name.
+  // The loop adds the entries that no code can name.
   for (const EntryPtr& entry : entries) {
     if (std::ranges::find(selection.entries, entry) == selection.entries.end())
       selection.text += placed(entry->item.header, entry->item, entry->cell);

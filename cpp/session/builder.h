@@ -10,11 +10,11 @@
 
 namespace gpuos::session {
 
-/// A definition that is about to be compiled.
+/// Holds a definition that is about to be compiled.
 struct CompileJob {
   Item item;
   std::string cell;
-  std::vector<Source> sources;  // of a variable two: storage, pointer
+  std::vector<Source> sources;  // a variable has two: storage, pointer
   std::vector<Dependency> dependencies;
   std::vector<EntryPtr> included;  // entries of the header that it sees
 };
@@ -23,16 +23,16 @@ struct CompileJob {
 CompileJob make_job(const Item& item, const std::string& cell,
                     const Header& header);
 
-/// Throws: CompileError.
+/// Compiles the jobs. Throws: CompileError.
 std::vector<DefinitionPtr> build(std::span<const CompileJob> jobs,
                                  Compiler& compiler, std::string& log);
 
-/// An instance of a kernel template, "scale<float>".
+/// Returns an instance of a kernel template, "scale<float>".
 /// Throws: CompileError.
 DefinitionPtr build_instance(const std::string& name, const Header& header,
                              Compiler& compiler);
 
-/// A unit that only says whether `entries` are right.
+/// Returns a unit that only checks if `entries` compile.
 Source make_check(std::span<const EntryPtr> entries, const std::string& cell,
                   const Header& header);
 

@@ -1,6 +1,6 @@
-// The names that host code in the cells of a session has in addition to its
-// own: those of CUDA, and the way back to the session. The host compiler reads
-// this before every cell. The library reads it for Calls.
+// These are the names that host code in a session's cells has in addition to
+// its own. They are CUDA's names and the way back to the session. The host
+// compiler reads this before every cell. The library reads it for Calls.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #endif
 
-// Names, codes and what cudaGetErrorString() says.
+// Lists names, codes and the texts of cudaGetErrorString().
 #define GPUOS_CUDA_ERRORS(X)                                                  \
   X(cudaSuccess, 0, "no error")                                               \
   X(cudaErrorInvalidValue, 1, "invalid argument")                             \
@@ -63,7 +63,7 @@ struct dim3 {
 
 namespace gpuos_host {
 
-/// The parts between <<< and >>>.
+/// Holds the parts between <<< and >>>.
 struct CellLaunch {
   dim3 grid;
   dim3 block;
@@ -71,11 +71,11 @@ struct CellLaunch {
   void* stream = nullptr;
 };
 
-/// A kernel as its stub knows it.
+/// Names a kernel for its stub.
 struct KernelName {
   const char* name;  // "m::k"
-  const char* key;   // of the session's item; of a template null
-  // The arguments of a template: texts of name_of() and value_of().
+  const char* key;   // key of the session's item, null for a template
+  // These are the arguments of a template: texts of name_of() and value_of().
   const char* const* arguments = nullptr;
   std::size_t argument_count = 0;
 };
@@ -86,9 +86,9 @@ struct KernelArgument {
   bool is_pointer;
 };
 
-/// A variable that the cell has just made.
+/// Describes a variable that the cell has just made.
 struct Made {
-  int index;  // of the item in its cell
+  int index;  // index of the item in its cell
   const volatile void* address;
   std::size_t bytes;
   const char* type;  // __PRETTY_FUNCTION__ of a template with that type
@@ -105,18 +105,18 @@ enum class DriverCall : int {
   Record,  // an event in a stream
   WaitForEvent,
   QueryEvent,
-  StreamWaits,  // for an event
-  Elapsed,      // between two events
-  Attribute,    // of the device, by its number
-  DeviceName,   // of 256 characters
-  MemorySizes,  // free and in all
-  Reset         // frees what is left of memory, streams and events
+  StreamWaits,  // a stream waits for an event
+  Elapsed,      // time between two events
+  Attribute,    // attribute of the device, by its number
+  DeviceName,   // name of 256 characters
+  MemorySizes,  // free and total bytes
+  Reset         // frees the remaining memory, streams and events
 };
 
-/// Says where memory lies.
+/// Says where memory is.
 enum class MemoryPlace : int { OnDevice, Managed, Pinned };
 
-/// The session, as its cells call it.
+/// Holds the functions of the session that its cells call.
 struct Calls {
   void* session;
   void (*launch)(void*, const KernelName*, const CellLaunch*,
@@ -125,7 +125,7 @@ struct Calls {
   void (*launches)(void*, const char* function);
   void (*reach)(void*, int index);
   void (*made)(void*, const Made*);
-  // The address of a variable on the device, or its value.
+  // This returns the address of a variable on the device, or its value.
   void (*variable)(void*, const char* name, void* to, std::size_t bytes,
                    bool wants_address);
   cudaError_t (*allocate)(void*, void** pointer, std::size_t bytes,
@@ -136,7 +136,7 @@ struct Calls {
   cudaError_t (*fill)(void*, void* to, int value, std::size_t bytes);
   cudaError_t (*synchronize)(void*);
   cudaError_t (*last_error)(void*, bool is_kept);
-  // `made`: where a handle, a number or a text goes.
+  // `made` is where a handle, a number or a text goes.
   cudaError_t (*order)(void*, DriverCall what, void* first, void* second,
                        void* made);
 };
@@ -147,7 +147,7 @@ struct Calls {
 
 namespace gpuos_host {
 
-// Set before anything of the cell runs.
+// The session sets this before any code of the cell runs.
 static const Calls* calls = nullptr;
 
 template <typename T>
@@ -166,7 +166,8 @@ constexpr const char* value_of() {
   return __PRETTY_FUNCTION__;
 }
 
-// Stands behind a variable: runs when that has been made.
+// Follows a variable in the text. Its constructor runs when the variable has
+// been made.
 struct MadeHere {
   MadeHere(int index, const volatile void* address, std::size_t bytes,
            const char* type) {
@@ -175,21 +176,22 @@ struct MadeHere {
   }
 };
 
-// Stands before what runs, so that an error has its place.
+// Comes before a piece of code, so that an error has its place.
 struct Reached {
   explicit Reached(int index) { calls->reach(calls->session, index); }
 };
 
-// A statement of the cell, at its place between the variables.
+// Runs a statement of the cell at its place between the variables.
 struct Ran {
   explicit Ran(void (*statement)()) { statement(); }
-  // One that the session knows how to run.
+  // Runs a statement that the session itself can run.
   explicit Ran(int index) { calls->statement(calls->session, index); }
 };
 
 static inline thread_local const CellLaunch* next_config = nullptr;
 
-// "configure(grid, block), k(arguments)" for "k<<<grid, block>>>(arguments)".
+// Turns "k<<<grid, block>>>(arguments)" into "configure(grid, block),
+// k(arguments)".
 class configure {
  public:
   configure(dim3 grid, dim3 block, std::size_t shared_bytes = 0,
@@ -231,7 +233,7 @@ void launch_instance(const char* name, std::initializer_list<const char*> given,
   launch({name, nullptr, given.begin(), given.size()}, arguments...);
 }
 
-/// A pointer to the device that fits every parameter.
+/// Converts to every type of pointer, for an address on the device.
 struct DevicePointer {
   void* address;
   template <typename T>
@@ -240,7 +242,7 @@ struct DevicePointer {
   }
 };
 
-/// A variable on the device, as an argument of a kernel.
+/// Passes a variable on the device as an argument of a kernel.
 struct Variable {
   const char* name;
   template <typename T>
@@ -260,12 +262,13 @@ struct Variable {
   DevicePointer operator&() const { return {get<void*>(true)}; }
 };
 
-/// Places that are told when the cell is compiled: all in one process.
+/// Returns the object at an address that is known when the cell is compiled.
+/// All cells run in one process.
 template <typename T>
 T& at(unsigned long long address) {
   return *reinterpret_cast<T*>(address);
 }
-// Returns the type of the function's result. It is never called.
+// Returns the type of the function's result. The function is never called.
 template <typename T>
 T& at(T& (*)(), unsigned long long address) {
   return *reinterpret_cast<T*>(address);
@@ -273,7 +276,7 @@ T& at(T& (*)(), unsigned long long address) {
 
 }  // namespace gpuos_host
 
-// Each function takes memory from one place, and ignores its flags.
+// Each function takes memory from one place and ignores its flags.
 #define GPUOS_ALLOCATE(name, kind, ...)                                        \
   static inline cudaError_t name(                                              \
       void** pointer, std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) {          \
@@ -311,7 +314,7 @@ static inline cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   using namespace gpuos_host;
   return calls->fill(calls->session, to, value, bytes);
 }
-// Rows that begin `pitch` bytes from each other.
+// Each row begins `pitch` bytes after the one before.
 template <typename T>
 static inline cudaError_t cudaMallocPitch(T** pointer, std::size_t* pitch,
                                           std::size_t width,
@@ -362,7 +365,7 @@ static inline const char* cudaGetErrorString(cudaError_t error) {
   return "unrecognized error code";
 }
 
-// Names of variables on the device.
+// These functions take the names of variables on the device.
 static inline cudaError_t cudaGetSymbolAddress(
     void** pointer, const gpuos_host::Variable& symbol) {
   const cudaError_t found = cudaFree(nullptr);
@@ -386,7 +389,7 @@ static inline cudaError_t cudaMemcpyFromSymbol(
   return cudaMemcpy(to, static_cast<char*>(at) + offset, bytes, kind);
 }
 
-// Streams wait for the legacy one, and it for them.
+// Streams wait for the legacy stream, and it waits for them.
 namespace gpuos_host {
 static inline cudaError_t order(DriverCall what, void* first,
                                 void* second = nullptr, void* made = nullptr) {
@@ -479,7 +482,7 @@ static inline cudaError_t cudaSetDeviceFlags(unsigned int) {
 static inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
   return gpuos_host::order(gpuos_host::DriverCall::MemorySizes, free, all);
 }
-// Hints, which are not followed.
+// These are hints, which the session ignores.
 template <typename... Hints>
 static inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t,
                                                Hints...) {
@@ -505,7 +508,8 @@ static inline cudaError_t cudaHostGetDevicePointer(T** on_device, void* pointer,
   return cudaFree(nullptr);
 }
 
-// Members of cudaDeviceProp, the rest of cudaDevAttr's names, and numbers.
+// The columns are members of cudaDeviceProp, the end of cudaDevAttr's names,
+// and numbers.
 #define GPUOS_CUDA_PROPERTIES(X)                                               \
   X(int, maxThreadsPerBlock, MaxThreadsPerBlock, 1)                            \
   X(int, maxThreadsDim[0], MaxBlockDimX, 2)                                    \

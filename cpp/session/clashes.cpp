@@ -34,8 +34,8 @@ bool is_of_c(const Item& item) {
   return !item.scopes.empty() && item.scopes.back().starts_with("extern");
 }
 
-// Overloads, versions of one thing, a class that is declared before it is
-// defined, and "struct s s;" of a class s.
+// Returns whether both items may have one name. These are overloads, versions
+// of one item, a class and its declaration, and "struct s s;" of a class s.
 bool go_together(const Item& a, const Item& b) {
   if (a.key == b.key) return true;
   if (what_is(a) == "a variable" && !class_word_of(b).empty()) return true;
@@ -67,11 +67,12 @@ std::vector<Stranger> strangers_of(const Item& item, const Header& header) {
   return found;
 }
 
-// The entry where its name is free: in a namespace, without the macro.
+// Returns the entry in a place where its name is free: in a namespace, without
+// the macro.
 Source where_it_is_free(const Entry& entry, const Stranger& other,
                         const Header& header) {
   Item item = entry.item;
-  // There all names are in one place.
+  // In extern "C" all names are in one place.
   std::erase_if(item.scopes, [](const std::string& scope) {
     return scope.starts_with("extern");
   });
@@ -101,7 +102,8 @@ bool compiles(const Source& source, Compiler& compiler) {
                  other.what, " of ", other.entry->cell));
 }
 
-// A using-declaration may add to functions, and of another thing nobody knows.
+// Returns whether the name has one meaning. A using-declaration may add
+// functions, and the meaning of "another thing" is unknown.
 bool has_one_meaning(std::string_view what) {
   return what != "a using-declaration" && what != "another thing" &&
          what != "a macro";
@@ -116,7 +118,8 @@ void refuse_clashes(const CellText& cell, std::span<const EntryPtr> added,
       const std::array both = {entry, other.entry};
       if (compiles(make_check(both, cell.name, header), compiler)) continue;
       if (!compiles(where_it_is_free(*entry, other, header), compiler))
-        continue;  // wrong by itself, which is said at its place
+        continue;  // The entry is wrong by itself, and its own compilation
+                   // reports that.
       fail_clash(cell, entry->item, other);
     }
   }

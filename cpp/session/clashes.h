@@ -7,10 +7,10 @@
 
 namespace gpuos::session {
 
-/// A name that is one thing in an earlier cell and another in this one would
-/// keep every later cell that mentions it from being compiled. The compiler
-/// says whether the two go together, as a class and a function do.
-/// Throws: CompileError at the new one, with what the name is already.
+/// Refuses a name with one meaning in an earlier cell and another in this one.
+/// No later cell that mentions the name would compile. The compiler decides if
+/// the two can share a name, as a class and a function can.
+/// Throws: CompileError at the new one, with the old meaning of the name.
 void refuse_clashes(const CellText& cell, std::span<const EntryPtr> added,
                     const Header& header, Compiler& compiler);
 

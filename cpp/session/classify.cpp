@@ -53,7 +53,8 @@ class Classifier {
   }
 
  private:
-  // A declaration alone meets no compiler before somebody uses it.
+  // Refuses these words here, because no compiler reads a declaration until a
+  // cell uses it.
   void refuse_words_of_classes() const {
     for (std::size_t i = shape_.start;
          i < shape_.end && begins_declaration(tokens_[i].text); ++i) {
@@ -126,7 +127,7 @@ class Classifier {
     return text;
   }
 
-  // "namespace b = a::c;"
+  // Returns the item for "namespace b = a::c;".
   Item namespace_alias() const {
     const std::size_t at = shape_.begin + 1;
     if (!tokens_.is_identifier(at) || !tokens_.is(at + 1, "="))
@@ -148,7 +149,8 @@ class Classifier {
     }
     if (tokens_.is(at, "enum")) {
       Item item = header_item("");
-      item.is_always = true;  // who wants an enumerator does not say of what
+      item.is_always = true;  // code that uses an enumerator does not name its
+                              // enum
       return {item};
     }
     if (tokens_.is(at + 1, "=")) return {named_header("t:", at)};
@@ -165,7 +167,7 @@ class Classifier {
     return items;
   }
 
-  // "typedef int T, (*F)(int);"
+  // Returns the item for "typedef int T, (*F)(int);".
   Item type_definition() const {
     Item item;
     std::vector<std::size_t> ends = shape_.commas;
@@ -201,7 +203,7 @@ class Classifier {
     if (const std::size_t at = find_class_name(tokens_, shape_); at != 0) {
       item.name = tokens_[at].text;
       item.is_member = tokens_.is(at + 1, "<");
-      // "struct A::B { ... };"
+      // The loop reads the qualifiers of "struct A::B { ... };".
       for (std::size_t i = at; i > 1 && tokens_.is(i - 1, "::"); i -= 2) {
         item.is_member = true;
         item.names.emplace(tokens_[i - 2].text);
@@ -224,7 +226,7 @@ class Classifier {
       for (std::size_t i = shape_.class_key; i < end; ++i) {
         if (tokens_.is(i, ":")) head = i;
       }
-      // A specialisation is another thing than its template.
+      // A specialisation and its template are two items.
       item.key = key(shape_.class_body != 0 ? "t:"
                      : is_instantiation()   ? "instance:"
                                             : "forward:",
@@ -233,13 +235,14 @@ class Classifier {
     return item;
   }
 
-  // "friend class P;" declares P here, so that another cell can define it.
+  // Returns the class and its friends. "friend class P;" declares P here, so
+  // that another cell can define it.
   std::vector<Item> class_and_friends() const {
     std::vector<Item> items;
     Item item = class_definition();
     const std::size_t close =
         shape_.class_body != 0 ? tokens_.behind(shape_.class_body) - 1 : 0;
-    std::size_t head = 0;  // of "template <class T> friend"
+    std::size_t head = 0;  // begin of "template <class T> friend"
     std::size_t moved = 0;
     for (std::size_t i = shape_.class_body + 1; i < close; ++i) {
       if (tokens_.is(i, "template") && tokens_.is(i + 1, "<")) {
@@ -256,7 +259,7 @@ class Classifier {
         forward.text = concat(before, " ", tokens_.plain(i + 1, shape.end));
         forward.header = forward.text;
         items.push_back(std::move(forward));
-        // It is not one of the class's own namespace.
+        // The friend is not a class of the class's own namespace.
         const std::size_t at = offset_of(i + 2) + moved;
         const std::string outer = concat("::", qualifier_of(scopes_));
         item.text.insert(at, outer);
@@ -272,7 +275,7 @@ class Classifier {
     return items;
   }
 
-  // "enum class"
+  // Returns whether the text is "enum class".
   bool is_keyword_enum() const {
     return tokens_.is(shape_.class_key + 1, "class") ||
            tokens_.is(shape_.class_key + 1, "struct");
@@ -281,7 +284,7 @@ class Classifier {
   void add_enumerators(Item& item) const {
     if (shape_.class_body == 0) return;
     const std::size_t close = tokens_.behind(shape_.class_body) - 1;
-    bool is_first = true;  // of its "name = value"
+    bool is_first = true;  // first token of "name = value"
     for (std::size_t i = shape_.class_body + 1; i < close;) {
       if (is_first && tokens_.is_identifier(i))
         item.declares.emplace(tokens_[i].text);
@@ -299,7 +302,7 @@ class Classifier {
     }
   }
 
-  // Returns what tells templates of the same parameters apart:
+  // Returns the text that distinguishes templates with equal parameters:
   // "enable_if_t<...> f(T)" and "f(T) requires A<T>".
   std::string condition_of(const FunctionName& name) const {
     if (!shape_.is_template && !takes_auto()) return "";
@@ -316,7 +319,7 @@ class Classifier {
            conditional(tokens_.behind(shape_.parameters), end);
   }
 
-  // Returns the "const" and "&&" of a member, which tell overloads apart.
+  // Returns the "const" and "&&" of a member, which distinguish overloads.
   std::string qualifiers() const {
     std::size_t i = tokens_.behind(shape_.parameters);
     const std::size_t begin = i;
@@ -326,7 +329,7 @@ class Classifier {
     return tokens_.plain(begin, i);
   }
 
-  // Names, key and what else all functions have.
+  // Returns an item with the names, the key and the result of a function.
   Item function(ItemKind kind) const {
     Item item = make(kind);
     const FunctionName name = function_name(tokens_, shape_);
@@ -336,12 +339,13 @@ class Classifier {
         name.is_qualified || is_specialisation() || is_instantiation();
     if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
     if (!name.is_operator && !item.is_member) item.declares.insert(item.name);
-    // An operator comes with the types that it takes, a member with its class.
+    // An operator comes with its parameter types, and a member comes with its
+    // class.
     if (name.is_operator) {
       for (const std::string& type :
            parameter_types(tokens_, shape_.parameters))
         item.names.merge(identifiers_of(type));
-      item.names.merge(identifiers_of(name.text));  // of ""_km
+      item.names.merge(identifiers_of(name.text));  // identifiers of ""_km
     }
     std::string head;
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
@@ -371,12 +375,13 @@ class Classifier {
       Item item = function(ItemKind::Header);
       item.header = item.text;
       item.is_shared = !is_kernel && (!is_device || has("__host__", end));
-      // Each object file has a specialisation of its own.
+      // Each object file has its own specialisation, so it must be inline.
       if (is_specialisation() && !has_any({"inline", "static", "constexpr",
                                            "__forceinline__", "__inline__"},
                                           end))
         item.header.insert(offset_of(shape_.start), "inline ");
-      // Callers need its body to know its type, so that each has one.
+      // Callers need the body to know the result's type, so each object file
+      // has the body.
       if (is_deduced && !is_template &&
           !has_any({"inline", "__inline__", "__forceinline__"}, end))
         item.prefix = "inline";
@@ -389,19 +394,22 @@ class Classifier {
     refuse_static_locals(tokens_, shape_.body);
     Item item = function(is_kernel ? ItemKind::Kernel : ItemKind::Function);
     if (is_kernel) make_external(item);
-    // A member was declared in its class, others of a namespace in that.
+    // The class declares a member. A namespace declares other qualified
+    // functions.
     if (!function_name(tokens_, shape_).is_qualified)
       item.header = item.text.substr(0, offset_of(shape_.body)) + ";";
     return item;
   }
 
-  // "f(auto x)": a template without the word.
+  // Returns whether the function is "f(auto x)", which is a template without
+  // the word.
   bool takes_auto() const {
     const std::size_t close = tokens_.behind(shape_.parameters);
     return has_between(shape_.parameters, close, "auto");
   }
 
-  // "auto f()", "decltype(auto) f()" or "auto* f()", and no "-> float" behind.
+  // Returns whether the result is deduced: "auto f()", "decltype(auto) f()" or
+  // "auto* f()". This excludes "-> float" after the parameters.
   bool has_deduced_result() const {
     const std::size_t name = function_name(tokens_, shape_).begin;
     return has_between(shape_.start, name, "auto") &&
@@ -420,7 +428,8 @@ class Classifier {
     return tokens_[i].offset - tokens_[shape_.begin].offset;
   }
 
-  // In one session a static or an inline kernel means what another would.
+  // Removes "static" and "inline", which change nothing for a kernel in one
+  // session.
   void make_external(Item& item) const {
     blank(item.text, {"static", "inline"});
   }
@@ -435,7 +444,7 @@ class Classifier {
     }
   }
 
-  // "template <> f<int>()"
+  // Returns whether the text is "template <> f<int>()".
   bool is_specialisation() const {
     return shape_.is_template && tokens_.is(shape_.start - 2, "<");
   }
@@ -444,16 +453,16 @@ class Classifier {
     Item item = function(ItemKind::HostFunction);
     if (!item.is_member)
       item.header = item.text.substr(0, offset_of(shape_.body)) + ";";
-    // The compiler lets main() alone end without a return, and a session's
-    // main() is another function to it.
+    // The compiler lets only main() end without a return. A session's main() is
+    // another function for the compiler.
     const bool returns_int = item.header.find("int") != item.header.npos;
     if (item.name == "main" && returns_int && scopes_.empty())
       item.text.insert(item.text.rfind('}'), " return 0; ");
     return item;
   }
 
-  // Whether the function only launches kernels and calls others that do: such
-  // a one needs no compiler.
+  // Returns whether the function only launches kernels and calls others that
+  // do. Such a function needs no compiler.
   bool launches_only(Item& item) const {
     if (item.is_member || !scopes_.empty() ||
         tokens_.behind(shape_.parameters) != shape_.parameters + 2)
@@ -475,7 +484,7 @@ class Classifier {
     return true;
   }
 
-  // "T x(3);" and "T x(3), y;", but not "T f(int);"
+  // Returns whether the text is "T x(3);" or "T x(3), y;", but not "T f(int);".
   bool makes_variable() const {
     const std::size_t open = shape_.parameters;
     const std::size_t behind = tokens_.behind(open);
@@ -486,14 +495,15 @@ class Classifier {
       return false;
     if (!has_any({"__device__", "__constant__"}, open))
       return holds_arguments(tokens_, open, kind_of_);
-    // The host's compiler does not know them.
+    // The host's compiler does not know these names.
     return holds_arguments(tokens_, open, [this](std::string_view name, bool) {
       const NameKind kind = kind_of_(name, false);
       return kind == NameKind::Unknown ? NameKind::Type : kind;
     });
   }
 
-  // "template int f<int>(int);" and "template struct S<int>;"
+  // Returns whether the text is "template int f<int>(int);" or "template struct
+  // S<int>;".
   bool is_instantiation() const {
     return shape_.is_template && tokens_.is(shape_.start - 1, "template");
   }
@@ -513,7 +523,8 @@ class Classifier {
     const std::size_t end =
         shape_.initializer != 0 ? shape_.initializer : shape_.end - 1;
     add_names(item, shape_.start, end);
-    // A specialisation, "a<int>", and a class's, "P<T>::a", are nothing new.
+    // A specialisation, "a<int>", and a class's member, "P<T>::a", declare no
+    // new name.
     item.is_member = is_specialisation() || tokens_.is(end - 2, "::");
     if (item.is_member || !tokens_.is_identifier(end - 1)) return item;
     item.name = tokens_[end - 1].text;
@@ -539,14 +550,14 @@ class Classifier {
       return item;
     }
     const bool is_device = has_any({"__device__", "__global__"}, open);
-    // Its declarations are text for later cells, as a template is.
+    // Declarations of this kind are text for later cells, like a template.
     if (has_any({"constexpr", "consteval"}, open) ||
         (is_device &&
          has_any({"inline", "__forceinline__", "__inline__"}, open))) {
       Item item = function(ItemKind::Header);
       item.key = concat("declared:", item.key);
       item.header = item.text;
-      // Until it is defined its callers leave it to the linker.
+      // Until a definition follows, callers leave the function to the linker.
       if (is_device)
         blank(item.header, {"constexpr", "inline", "static", "__forceinline__",
                             "__inline__"});

@@ -11,7 +11,7 @@
 namespace gpuos::session {
 namespace {
 
-// "f" of "m::f(int)".
+// Returns "f" of "m::f(int)".
 std::string bare_name(const std::string& symbol) {
   std::string text = jit::demangled(symbol);
   text = text.substr(0, text.find('('));
@@ -19,7 +19,8 @@ std::string bare_name(const std::string& symbol) {
   return colon == text.npos ? text : text.substr(colon + 2);
 }
 
-// Pointers of the variables' names that hold the addresses of their storage.
+// Returns pointers with the variables' names. They hold the addresses of the
+// storage.
 jit::Object pointers_to(std::span<const DefinitionPtr> variables) {
   std::string ptx = ".version 6.4\n.target sm_75\n.address_size 64\n";
   for (const DefinitionPtr& variable : variables) {
@@ -81,7 +82,7 @@ bool Linker::is_ours(const std::string& symbol) const {
                entry->item.key.starts_with("v:");
       }))
     return false;
-  // The driver brings some C functions, such as vprintf.
+  // The driver defines some C functions, such as vprintf.
   return symbol.starts_with("_Z") || !known.empty();
 }
 

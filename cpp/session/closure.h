@@ -11,20 +11,20 @@
 
 namespace gpuos::session {
 
-/// Definitions that are linked together, and all that they reach.
+/// Holds definitions that are linked together, and all that they reach.
 struct Closure {
   std::vector<DefinitionPtr> functions;
   std::vector<DefinitionPtr> variables;
 };
 
-/// A closure as one image. Its variables are still to be given addresses.
+/// Holds a closure as one image. Its variables still need addresses.
 struct Linked {
   DefinitionPtr root;
   Closure closure;
   std::string image;
 };
 
-/// Finds what a kernel needs among the newest definitions and links it.
+/// Finds the newest definitions that a kernel needs and links them.
 class Linker {
  public:
   Linker(const Header& header, Definitions& definitions, Compiler& compiler)
@@ -34,23 +34,23 @@ class Linker {
   /// CompileError that names a missing symbol and its user, or the definition
   /// that no longer compiles.
   Closure close(std::span<const DefinitionPtr> roots);
-  /// The image of one kernel; the same one until something in it changes.
+  /// Returns the image of one kernel. The image stays until one of its
+  /// definitions changes.
   /// Throws: CompileError, BackendUnavailable without a linker.
   std::shared_ptr<const Linked> link(const DefinitionPtr& root);
-  /// The image that holds the storage of a variable, and nothing else.
+  /// Returns the image that holds only the storage of a variable.
   std::string link_storage(const Definition& variable);
-  /// Everything as one image, in which each variable has its storage.
+  /// Returns one image with everything, in which each variable has its storage.
   std::string link_all();
 
-  /// Keep no image of it.
+  /// Drops the image of `symbol`.
   void forget(const std::string& symbol);
 
   std::uint64_t linked() const { return linked_; }
 
   bool is_current(const Linked& linked) const;
   bool is_current(const Definition& definition) const;
-  /// The definition itself unless something that it was compiled against has
-  /// changed.
+  /// Returns the definition itself unless one of its dependencies has changed.
   DefinitionPtr fresh(const DefinitionPtr& definition);
 
  private:

@@ -15,8 +15,8 @@
 namespace gpuos::session {
 namespace {
 
-// Calls `work` in as many threads, of which one is the caller's. If he is
-// interrupted the others are too.
+// Calls `work` in `threads` threads, including the caller's. An interrupt of
+// the caller interrupts the others too.
 template <typename Work>
 void run_beside(std::size_t threads, const Work& work) {
   std::atomic<bool> stops = false;

@@ -13,21 +13,21 @@
 
 namespace gpuos::session {
 
-/// One translation unit of a session.
+/// Holds one translation unit of a session.
 struct Source {
   std::string text;
   std::string cell;
   std::vector<std::string> name_expressions{};
 };
 
-/// How a session compiles.
+/// Holds how a session compiles.
 struct CompilerSettings {
   jit::Target target;
   JitOptions options{};
   std::vector<std::string> include_dirs{};
 };
 
-/// NVRTC with the options of one session.
+/// Calls NVRTC with the options of one session.
 ///
 /// Threads: any.
 class Compiler {
@@ -35,11 +35,11 @@ class Compiler {
   Compiler(const jit::Nvrtc& api, CompilerSettings settings)
       : api_(api), settings_(std::move(settings)) {}
 
-  /// Several at a time, at most one for each processor.
+  /// Compiles several sources at a time, at most one for each processor.
   /// Throws: CompileError of the first source that has an error.
   std::vector<jit::Object> compile(std::span<const Source> sources);
 
-  /// For units from now on.
+  /// Adds a folder for later units.
   void add_include_dir(const std::string& dir);
 
   const jit::Nvrtc& api() const { return api_; }

@@ -10,8 +10,8 @@
 
 namespace gpuos::session {
 
-/// One function, kernel or variable as a relocatable object. Never changed
-/// once it is made.
+/// Holds one function, kernel or variable as a relocatable object. It never
+/// changes after it is made.
 struct Definition {
   Item item;
   std::string cell;
@@ -21,15 +21,16 @@ struct Definition {
   std::vector<std::string> undefined{};  // symbols that it wants
   std::vector<Dependency> dependencies{};
 
-  // The pointer of a variable. `object` has its storage under another symbol.
-  // This one has the variable's name and is linked with its users.
+  // This is the pointer of a variable. `object` has the variable's storage
+  // under another symbol. The pointer has the variable's name and is linked
+  // with its users.
   jit::Object pointer{};
   std::string storage_symbol{};
   std::size_t bytes = 0;
 
   bool is_variable() const { return item.kind == ItemKind::Variable; }
   bool is_kernel() const { return item.kind == ItemKind::Kernel; }
-  /// "kernel foo (cell 3)", for messages.
+  /// Returns "kernel foo (cell 3)", for messages.
   std::string title() const;
   std::string qualified_name() const {
     return qualifier_of(item.scopes) + item.name;

@@ -10,23 +10,24 @@
 
 namespace gpuos::session {
 
-/// The newest definition of each symbol.
+/// Holds the newest definition of each symbol.
 class Definitions {
  public:
   void put(const DefinitionPtr& definition, Journal& journal);
-  /// `item` is text for all who use it from now on: what was compiled of an
-  /// earlier version goes.
+  /// Removes what was compiled of an earlier version, because `item` is text
+  /// for all its users from now on.
   void erase(const Item& item, Journal& journal);
-  /// Replaces a definition by itself, compiled again.
+  /// Replaces a definition with itself, compiled again.
   void refresh(const DefinitionPtr& definition);
 
-  /// Null if there is none.
+  /// Returns null if there is none.
   DefinitionPtr find_symbol(const std::string& symbol) const;
-  /// The newest of a qualified name, or of "k(int)"; null if there is none.
+  /// Returns the newest of a qualified name, or of "k(int)". Returns null if
+  /// there is none.
   DefinitionPtr find_name(std::string_view name) const;
-  /// The newest of an item's key; null if there is none.
+  /// Returns the newest of an item's key, or null if there is none.
   DefinitionPtr find_key(const std::string& key) const;
-  /// In no order.
+  /// Returns all definitions in no order.
   std::vector<DefinitionPtr> all() const;
 
  private:

@@ -13,32 +13,33 @@
 
 namespace gpuos::session {
 
-/// The loaded kernels and the storage of one session.
+/// Holds the loaded kernels and the storage of one session.
 class Device {
  public:
-  /// `refusal`: why nothing can be loaded; empty if it can.
+  /// Makes a device. `refusal` says why nothing can be loaded, and is empty if
+  /// loading works.
   Device(int ordinal, std::string refusal)
       : ordinal_(ordinal), refusal_(std::move(refusal)) {}
 
-  /// Throws: BackendUnavailable if nothing can be loaded.
+  /// Returns the context. Throws: BackendUnavailable if nothing can be loaded.
   const cu::Context& context() const;
-  /// Loaded unless it is already. The handle keeps the image and the storage
-  /// of its variables.
+  /// Loads the kernel unless it is already loaded. The handle keeps the image
+  /// and the storage of its variables.
   /// Throws: BackendUnavailable, CudaError.
   std::shared_ptr<const cu::LoadedKernel> load(
       const std::shared_ptr<const Linked>& linked, Linker& linker);
-  /// The one storage of a variable, loaded if it was not.
+  /// Returns the one storage of a variable and loads it if necessary.
   /// Throws: BackendUnavailable, CudaError.
   cu::DeviceGlobal storage(const DefinitionPtr& variable, Linker& linker);
-  /// Keeps the module that storage() lies in; `what` for the registry.
+  /// Keeps the module that holds storage(). `what` is for the registry.
   std::shared_ptr<const void> owner(const DefinitionPtr& variable,
                                     std::string what) const;
 
   void read(const cu::DeviceGlobal& from, void* to) const;
   void write(const cu::DeviceGlobal& to, const void* from) const;
-  /// Wait for what was launched there. Throws: CudaError, Cancelled.
+  /// Waits for the session's launches. Throws: CudaError, Cancelled.
   void synchronize() const;
-  /// Unload what no kernel handle and no link of the session uses any more.
+  /// Unloads everything that no kernel handle and no link of the session uses.
   void collect();
 
   int ordinal() const { return ordinal_; }

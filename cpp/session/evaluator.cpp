@@ -39,7 +39,8 @@ std::optional<Scalar> number_of(const KernelArg& arg) {
   return std::nullopt;
 }
 
-// "constexpr int n = 1000;" for a bound number that an expression names.
+// Returns "constexpr int n = 1000;" for a bound number that an expression
+// names.
 std::string constant(const std::string& name, const Scalar& number) {
   std::ostringstream text;
   if (!number.is_integer()) {
@@ -61,7 +62,8 @@ std::string constant(const std::string& name, const Scalar& number) {
                 ";\n");
 }
 
-// The values behind their names in an object; zeros are not in the file.
+// Returns the values of the names in an object. The file does not contain
+// zeros.
 std::vector<std::string> values_of(const std::string& cubin,
                                    std::size_t count) {
   std::vector<std::string> values(count);
@@ -87,8 +89,8 @@ std::optional<Scalar> literal(const std::string& text) {
   }
   const bool is_hex = digits.find("0x") != digits.npos;
   const bool is_real = !is_hex && digits.find_first_of(".eE") != digits.npos;
-  // An octal or a binary one, a character, a hexadecimal real: the compiler
-  // knows.
+  // Only the compiler reads an octal or a binary number, a character or a
+  // hexadecimal real.
   if (digits.empty() || is_hex ||
       (digits.size() > 1 && digits[0] == '0' && !is_real))
     return std::nullopt;

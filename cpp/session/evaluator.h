@@ -13,23 +13,24 @@
 
 namespace gpuos::session {
 
-/// A constant expression and the type that its value is wanted as.
+/// Holds a constant expression and the wanted type of its value.
 struct Question {
   LaunchExpression expression;
   std::string type;  // "dim3", "float"; empty: the expression's own
 };
 
-/// The value of a literal as a number; empty if the text is no literal.
+/// Returns the value of a literal as a number. Returns nothing if the text is
+/// no literal.
 std::optional<Scalar> literal(const std::string& text);
 
-/// The values of constant expressions, which the compiler finds. They may use
-/// what the session's header has, and numbers that are bound.
+/// Finds the values of constant expressions with the compiler. They may use the
+/// session's header and bound numbers.
 class Evaluator {
  public:
   Evaluator(const Header& header, Compiler& compiler)
       : header_(header), compiler_(compiler) {}
 
-  /// The bytes of each value.
+  /// Returns the bytes of each value.
   /// Throws: CompileError at the expression's place in `cell`.
   std::vector<std::string> evaluate(
       std::span<const Question> questions, const std::string& cell,

@@ -27,13 +27,14 @@ FollowedKernel::FollowedKernel(std::string name,
 }
 
 std::shared_ptr<const cu::LoadedKernel> FollowedKernel::current() const {
-  // Read first: what changes while it is looked for is looked for again.
+  // This is read first. A change during the search below then causes another
+  // search.
   const std::uint64_t changes = newest_->changes();
   {
     const std::lock_guard lock(mutex_);
     if (changes_ >= changes) return kernel_;
   }
-  // Not under the lock: a compilation may be behind it.
+  // The lock is not held here, because find() may have to compile.
   NewestKernels::Found found = newest_->find(name_);
   if (found != nullptr && !cu::take_the_same(parameters_, found->parameters()))
     throw InvalidArgument(

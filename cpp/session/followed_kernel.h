@@ -12,7 +12,7 @@
 
 namespace gpuos::session {
 
-/// Where handles that follow a session find its newest kernels; it outlives the
+/// Finds a session's newest kernels for handles that follow it. It outlives the
 /// session.
 ///
 /// Threads: any.
@@ -23,20 +23,22 @@ class NewestKernels {
 
   explicit NewestKernels(Find find) : find_(std::move(find)) {}
 
-  /// Definitions are others from now on.
+  /// Tells handles that definitions have changed.
   void note_change() noexcept {
-    // Pairs with changes(): who sees it finds what was changed.
+    // Pairs with changes(): a reader that sees the number finds the changed
+    // definition.
     changes_.fetch_add(1, std::memory_order_release);
   }
   std::uint64_t changes() const noexcept {
     // Pairs with note_change().
     return changes_.load(std::memory_order_acquire);
   }
-  /// Null once the session has ended.
-  /// Throws: what the session does for a name that has no kernel.
+  /// Returns null after the session has ended.
+  /// Throws: the session's error for a name that has no kernel.
   Found find(const std::string& name) const;
-  /// The session ends. Waits for other threads that look for a kernel; a call
-  /// amid a look of its own thread, as of a finalizer, does not wait.
+  /// Ends the session. Waits for other threads that look for a kernel. A call
+  /// from inside such a search in its own thread, as by a finalizer, does not
+  /// wait.
   void close();
 
  private:
@@ -46,17 +48,18 @@ class NewestKernels {
   bool is_closed_ = false;  // under mutex_
 };
 
-/// A kernel of a session that is the newest of its name at each launch.
+/// Stands for a kernel of a session and runs the newest of its name at each
+/// launch.
 ///
 /// Threads: any.
 class FollowedKernel final : public cu::KernelHandle {
  public:
-  /// Throws: what NewestKernels::find() does.
+  /// Throws: the errors of NewestKernels::find().
   FollowedKernel(std::string name, std::shared_ptr<const NewestKernels> newest);
 
   const std::string& name() const noexcept override { return name_; }
-  /// Throws: what NewestKernels::find() does; InvalidArgument for other
-  /// parameters than the first had.
+  /// Returns the newest kernel. Throws: the errors of NewestKernels::find(),
+  /// and InvalidArgument for other parameters than the first had.
   std::shared_ptr<const cu::LoadedKernel> current() const override;
 
  private:
@@ -64,7 +67,8 @@ class FollowedKernel final : public cu::KernelHandle {
   const std::shared_ptr<const NewestKernels> newest_;
   cu::ParameterList parameters_;
   mutable std::mutex mutex_;
-  mutable std::uint64_t changes_;        // under mutex_; when it was found
+  mutable std::uint64_t changes_;        // under mutex_, the value when it was
+                                         // found
   mutable NewestKernels::Found kernel_;  // under mutex_
 };
 

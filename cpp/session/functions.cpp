@@ -8,7 +8,7 @@
 namespace gpuos::session {
 namespace {
 
-// The parameters between the parentheses, without default arguments.
+// Returns the parameters between the parentheses, without default arguments.
 std::vector<TokenRange> parameters_of(const TokenList& tokens,
                                       std::size_t open) {
   std::vector<TokenRange> found;
@@ -42,8 +42,9 @@ bool is_qualifier(const TokenList& tokens, std::size_t i) {
          tokens.is(i, "typename");
 }
 
-// "int* x", "int const n", "Point p", "unsigned n", but not "int*", "const
-// Point", "a::Point".
+// Returns whether the token names a parameter. It does in "int* x", "int const
+// n", "Point p" and "unsigned n". It does not in "int*", "const Point" and
+// "a::Point".
 bool is_parameter_name(const TokenList& tokens, std::size_t begin,
                        std::size_t i) {
   if (i <= begin || !tokens.is_identifier(i) || is_keyword(tokens[i].text))
@@ -93,7 +94,7 @@ ParameterPlace place_of(const TokenList& tokens, TokenRange range) {
   return {is_named ? end - 1 : end, is_named};
 }
 
-// Returns whether a type is the same without this word.
+// Returns whether a type does not change without this word.
 bool is_idle(const TokenList& tokens, std::size_t i) {
   constexpr auto kIdle =
       std::to_array<std::string_view>({"__restrict__", "__restrict", "struct",
@@ -104,7 +105,7 @@ bool is_idle(const TokenList& tokens, std::size_t i) {
 
 using Words = std::vector<std::string>;
 
-// Returns "const" before what it belongs to, and integers in one spelling.
+// Returns the words with "const" before its type, and integers in one spelling.
 Words plain_base(Words words) {
   const auto take = [&](const char* word) {
     return std::erase(words, word) > 0;
@@ -143,7 +144,7 @@ std::string type_of(const TokenList& tokens, TokenRange range) {
     end = tokens.behind(end);  // the first extent does not count
     tail = end < range.end ? " ( * )" : " *";
   } else if (group == range.end) {
-    // Callers do not see whether a function's own copy is const.
+    // Callers do not see if a function's own copy is const.
     while (!marks.empty() &&
            (marks.back() == "const" || marks.back() == "volatile"))
       marks.pop_back();
@@ -165,7 +166,8 @@ std::string type_of(const TokenList& tokens, TokenRange range) {
   return text;
 }
 
-// Where the "<...>" before the token at `end` begins; `end` if there is none.
+// Returns where the "<...>" before the token at `end` begins, or `end` if there
+// is none.
 std::size_t begin_of_angles(const TokenList& tokens, std::size_t begin,
                             std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
@@ -187,10 +189,10 @@ FunctionName function_name(const TokenList& tokens, const Shape& shape) {
   FunctionName name;
   std::size_t i = find_operator(tokens, shape);
   name.is_operator = i < shape.parameters;
-  // "f" and, of a specialisation, "f<int>".
+  // The name is "f", or "f<int>" for a specialisation.
   if (!name.is_operator) i = begin_of_angles(tokens, shape.start, i) - 1;
   if (i > shape.start && tokens.is(i - 1, "~")) --i;
-  // "P::" and "P<T>::"
+  // The loop reads "P::" and "P<T>::".
   while (i >= shape.start + 2 && tokens.is(i - 1, "::")) {
     const std::size_t before = begin_of_angles(tokens, shape.start, i - 1);
     if (before <= shape.start || !tokens.is_identifier(before - 1)) break;

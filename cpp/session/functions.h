@@ -8,7 +8,7 @@
 
 namespace gpuos::session {
 
-/// A function's name with its qualifiers, or "operator +".
+/// Holds a function's name with its qualifiers, or "operator +".
 struct FunctionName {
   std::string text;
   std::size_t begin = 0;  // index of its first token
@@ -20,15 +20,16 @@ FunctionName function_name(const TokenList& tokens, const Shape& shape);
 /// Returns the parameters that differ between overloads: "(int,const float*)".
 std::string parameter_key(const TokenList& tokens, std::size_t open);
 
-/// The types of the parameters: {"int", "const float *"}.
+/// Returns the types of the parameters: {"int", "const float *"}.
 std::vector<std::string> parameter_types(const TokenList& tokens,
                                          std::size_t open);
 
-/// Their names, "" where there is none.
+/// Returns the names of the parameters, "" for one without a name.
 std::vector<std::string> parameter_names(const TokenList& tokens,
                                          std::size_t open);
 
-/// The token that is a parameter's name, or before which one would stand.
+/// Holds the token that is a parameter's name, or the token that a name would
+/// precede.
 struct ParameterPlace {
   std::size_t at = 0;
   bool is_named = false;
@@ -36,11 +37,11 @@ struct ParameterPlace {
 std::vector<ParameterPlace> parameter_places(const TokenList& tokens,
                                              std::size_t open);
 
-/// Whether a parameter has a default argument.
+/// Returns whether a parameter has a default argument.
 bool has_default_argument(const TokenList& tokens, std::size_t open);
 
-/// Throws: CompileError for a local variable of which every linked kernel
-/// would have its own.
+/// Throws: CompileError for a static local variable, of which every linked
+/// kernel would have its own.
 void refuse_static_locals(const TokenList& tokens, std::size_t body);
 
 }  // namespace gpuos::session

@@ -21,7 +21,7 @@ std::string identity_of(const Item& item) {
   return identity;
 }
 
-// "#if ... #endif"
+// Returns whether the item is "#if ... #endif".
 bool is_block(const Item& item) {
   return directive_word(item.header).starts_with("if");
 }
@@ -30,8 +30,9 @@ bool by_version(const EntryPtr& a, const EntryPtr& b) {
   return a->version < b->version;
 }
 
-// Puts what is needed before what needs it. The order of the cells does that
-// but for what was defined again: an older entry may need a newer version.
+// Puts an entry after the entries that it needs. The order of the cells is
+// enough, except after a new definition: an older entry may need a newer
+// version.
 class Emitter {
  public:
   Emitter(const Header& header, std::vector<EntryPtr> entries)
@@ -55,7 +56,7 @@ class Emitter {
     for (const std::string& name : entry->mentions) {
       const auto found = by_name_.find(name);
       if (found == by_name_.end()) continue;
-      // "struct P;" does not want what P is.
+      // "struct P;" does not need the definition of P.
       if (is_forward && name == entry->item.name) continue;
       for (const EntryPtr& needed : found->second) {
         if (needed->first < entry->version &&
@@ -74,8 +75,9 @@ class Emitter {
   Selection selection_;
 };
 
-// "P* p", "const P& f();", "friend struct P;" and "typedef P Q;", but not
-// "P p".
+// Returns whether the item needs only a declaration of the name. It does in "P*
+// p", "const P& f();", "friend struct P;" and "typedef P Q;". It does not in "P
+// p".
 bool has_pointers_only(const Item& item, const std::string& name) {
   if (item.header.starts_with("typedef") &&
       item.header.find('[') == std::string::npos)
@@ -99,11 +101,12 @@ bool has_pointers_only(const Item& item, const std::string& name) {
 bool says_the_same(const Entry& old, const Item& fresh,
                    const std::string& identity) {
   if (old.identity != identity) return false;
-  // A definition need not repeat what its declaration says.
+  // A definition may omit the default arguments of its declaration.
   return fresh.defaults.empty() || fresh.defaults == old.item.defaults;
 }
 
-// "using n::f;" for the f of namespace n that is being defined.
+// Returns whether `given` is "using n::f;" for the f of namespace n that is
+// being defined.
 bool is_using_of(const Item& given, const Item& own) {
   if (!given.key.starts_with("u:") || given.name != own.name) return false;
   std::string text = given.header;
@@ -113,8 +116,9 @@ bool is_using_of(const Item& given, const Item& own) {
          text == concat("using::", wanted, ";");
 }
 
-// A second declaration with default arguments is an error, as is that of a
-// variable, and one from a definition that is being replaced says nothing.
+// Returns whether the unit omits the entry. A second declaration with default
+// arguments is an error, and so is a second one of a variable. A declaration
+// from a definition that is being replaced adds nothing.
 bool is_left_out(const Entry& entry, const Item* own) {
   if (own == nullptr) return false;
   if (is_using_of(entry.item, *own)) return true;
@@ -181,7 +185,7 @@ EntryPtr Header::find_macro(const std::string& name) const {
   return is_defined ? known->second : nullptr;
 }
 
-// A #define or an #undef, and what "#if ... #endif" has made of it since.
+// Returns the last #define or #undef, and all "#if ... #endif" since then.
 std::string Header::lines_of(const std::string& macro,
                              std::uint64_t version) const {
   std::string lines;
@@ -280,8 +284,8 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   return entry;
 }
 
-// Earlier declarations keep the macro's earlier text, as in a file. What a
-// block of #if makes of it depends on what it was.
+// Adds a macro. Earlier declarations keep the macro's earlier text, as in a
+// file. The meaning of a block of #if depends on the macro's earlier value.
 EntryPtr Header::put_macro(Item item, const std::string& cell,
                            Journal& journal) {
   const EntryPtr last = macros_[item.name];
@@ -301,8 +305,8 @@ EntryPtr Header::put_macro(Item item, const std::string& cell,
   return entry;
 }
 
-// Which namespace is meant in `qualifier`; empty if the session has none of
-// that name.
+// Returns the namespace that `name` means in `qualifier`. Returns an empty text
+// if the session has none of that name.
 std::string Header::namespace_meant(const std::string& qualifier,
                                     std::string name) const {
   std::vector<std::string> places = {""};
@@ -321,13 +325,14 @@ std::string Header::namespace_meant(const std::string& qualifier,
   return "";
 }
 
-// "using namespace a;" and "namespace b = a;": nothing of `a` may have been
-// declared for a unit, so each begins with an empty one.
+// Resolves "using namespace a;" and "namespace b = a;". A unit may have no
+// declaration of `a`, so the text begins with an empty one.
 Item Header::resolved(Item item) const {
   const std::string qualifier = qualifier_of(item.scopes);
   const std::string meant = namespace_meant(qualifier, item.opens);
   if (meant.empty()) {
-    // The namespace is in an #include or comes later. One of std may not exist.
+    // The namespace is in an #include or comes later. A namespace of std may
+    // not exist.
     if (qualifier.empty() && !item.opens.starts_with("std::"))
       item.header = concat("namespace ", item.opens, " {} ", item.text);
     return item;
@@ -344,7 +349,8 @@ Item Header::resolved(Item item) const {
   return item;
 }
 
-// Equal text under another macro is another declaration.
+// Returns the identity with the macros' meanings, because equal text with
+// another macro is another declaration.
 std::string Header::identity_with_macros(const Item& item,
                                          std::uint64_t version) const {
   std::string identity = identity_of(item);
@@ -415,7 +421,7 @@ Selection Header::select(const std::set<std::string>& roots,
     }
   };
   for (const auto& [version, entry] : always_) {
-    // "using enum E;" needs E. A macro needs nothing until somebody uses it.
+    // "using enum E;" needs E. A macro needs nothing until code uses it.
     if (entry->item.kind != ItemKind::Directive && entry->item.opens.empty())
       choose(entry);
   }
@@ -453,7 +459,7 @@ std::string placed(const std::string& text, const Item& item,
   }
   if (!item.prefix.empty()) code += item.prefix + "\n";
   code += concat("#line ", item.line, " \"", name, "\"\n");
-  // So that the compiler counts the columns as the cell does.
+  // The blanks make the compiler count columns as the cell does.
   code.append(static_cast<std::size_t>(item.column - 1), ' ');
   code += text + "\n";
   if (!closing.empty()) code += closing + "\n";

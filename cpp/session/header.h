@@ -14,7 +14,7 @@
 
 namespace gpuos::session {
 
-/// One piece of the session's header.
+/// Holds one piece of the session's header.
 struct Entry {
   Item item;
   std::string cell;
@@ -22,40 +22,43 @@ struct Entry {
   std::string identity;       // equal: callers see no difference
   std::uint64_t version = 0;  // also its place, unless something older needs it
   std::uint64_t first = 0;    // the version of the first with this key
-  std::uint64_t written = 0;  // when: its macros are those of that version
+  std::uint64_t written = 0;  // it uses the macros of that version
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
-/// A version of a declaration with which an object was compiled.
+/// Names a version of a declaration with which an object was compiled.
 struct Dependency {
   std::string key;
   std::uint64_t version = 0;
 };
 
-/// The part of the header that one unit needs.
+/// Holds the part of the header that one unit needs.
 struct Selection {
   std::string text;
   std::vector<EntryPtr> entries;
 };
 
-/// Whether a version is a new one, which callers are compiled against again: if
-/// it says something else than the last, always, or never.
+/// Says when a version is new, so that callers are compiled again. It is new if
+/// its text has changed, always, or never.
 enum class Again : std::uint8_t { IfChanged, Always, Never };
 
-/// What later cells see of the earlier ones. A unit is given only what its
-/// identifiers reach, so that the cost of a cell does not grow.
+/// Holds the declarations of earlier cells for later cells. A unit gets only
+/// the declarations that its identifiers reach, so the cost of a cell does not
+/// grow.
 class Header {
  public:
-  /// Add the item's header text or replace the version before. A version that
-  /// says the same is kept. Null if there is nothing to add.
-  /// `written`: the version whose macros it has; 0: those of now.
+  /// Adds the item's header text or replaces the version before. A version with
+  /// equal text is kept. Returns null if there is nothing to add. The text uses
+  /// the macros of version `written`, or the current macros if it is 0.
   EntryPtr put(const Item& item, const std::string& cell, Journal& journal,
                Again again = Again::IfChanged, std::uint64_t written = 0);
-  /// Whether put() would keep the version that is there.
+  /// Returns whether put() would keep the existing version.
   bool has_same(const Item& item) const;
-  /// Whether `item`, of which there is a version since `first`, has only
-  /// pointers to what `needed` defines, as in "struct P; struct Q { P* p; };
-  /// struct P { Q q; };": then P comes behind Q, whoever is defined again.
+  /// Returns whether a type P must come after the type Q that points to it. An
+  /// example is "struct P; struct Q { P* p; }; struct P { Q q; };". There
+  /// `item`, whose first version is `first`, only points to the type that
+  /// `needed` defines. The order does not depend on which of the two is defined
+  /// again.
   bool comes_later(const Entry& needed, const Item& item,
                    std::uint64_t first) const;
   /// Returns the entry and all that it mentions, directly or by others.
@@ -63,27 +66,28 @@ class Header {
   void erase(const std::string& key, Journal& journal);
   /// Keeps a place for the key, before all that is put from now on.
   void keep_place(const std::string& key) { places_[key] = ++versions_; }
-  /// Selects the entries for a unit that mentions `roots`. It leaves out the
-  /// entry of `own` if that was made from the definition that is compiled.
+  /// Selects the entries for a unit that mentions `roots`. Omits the entry of
+  /// `own` if that was made from the definition that is compiled.
   Selection select(const std::set<std::string>& roots, const Item* own) const;
   bool is_current(const Dependency& dependency) const;
-  /// Null if there is none.
+  /// Returns null if there is none.
   EntryPtr find(const std::string& key) const;
   std::vector<EntryPtr> find_named(const std::string& name) const;
   /// Returns the entries that declare a qualified name.
   std::vector<EntryPtr> find_declared(const std::string& qualified) const;
-  /// Returns the classes that have a function of this key for a friend.
+  /// Returns the classes that have a function of this key as a friend.
   std::vector<EntryPtr> find_befriending(const std::string& key) const;
-  /// One that stands in the namespace; null if none does.
+  /// Returns an entry in the namespace, or null if there is none.
   EntryPtr find_within(const std::string& qualified) const;
-  /// Returns the kind of a name, "n" or "a::n". It is Unknown if its
+  /// Returns the kind of a name, "n" or "a::n". Returns Unknown if its
   /// declarations differ.
   NameKind kind_of(const std::string& name) const;
-  /// For a text that comes after all lines of macros: what gives them the
-  /// meaning that they had at a version, and what takes it back.
+  /// Returns lines for a text that comes after all lines of macros. The first
+  /// part gives its macros their meaning at a version, and the second undoes
+  /// that.
   std::pair<std::string, std::string> macros_of(const std::string& text,
                                                 std::uint64_t version) const;
-  /// The last definition of a macro; null if it has none.
+  /// Returns the last definition of a macro, or null if it has none.
   EntryPtr find_macro(const std::string& name) const;
 
  private:
@@ -112,14 +116,15 @@ class Header {
   std::unordered_map<std::string, EntryPtr> by_key_;
   Keys keys_by_name_;
   Keys keys_by_declared_;   // by qualified name
-  Keys keys_by_namespace_;  // by each namespace that the entry stands in
+  Keys keys_by_namespace_;  // by each namespace that the entry is in
   Keys keys_by_friend_;     // by the key of the function
   std::map<std::uint64_t, EntryPtr> always_;
-  std::unordered_map<std::string, EntryPtr> macros_;       // their last line
+  std::unordered_map<std::string, EntryPtr> macros_;       // the last line of
+                                                           // each macro
   std::unordered_map<std::string, std::uint64_t> places_;  // by key
 };
 
-/// Code at its own line and column of its cell, in its namespaces.
+/// Returns code at its own line and column of its cell, in its namespaces.
 std::string placed(const std::string& text, const Item& item,
                    const std::string& cell);
 

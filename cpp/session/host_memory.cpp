@@ -63,13 +63,13 @@ cudaError_t HostMemory::allocate(void** pointer, std::size_t bytes,
     if (pointer == nullptr) return cudaErrorInvalidValue;
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    // Where the driver moves pages, the host must not touch them while a worker
-    // of a runtime runs.
+    // Without this attribute the driver moves pages. Then the host must not
+    // touch them while a worker of a runtime runs.
     if (kind == MemoryPlace::Managed &&
         device_.context().attribute(
             cu::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0)
       return cudaErrorNotSupported;
-    // It may wait for whatever runs on the device.
+    // The allocation may wait for anything that runs on the device.
     const auto address = std::make_shared<void*>(nullptr);
     const cu::Context& context = device_.context();
     cu::Parking::instance().run_parked(device_.ordinal(), [address, bytes, kind,
@@ -233,7 +233,7 @@ cudaError_t HostMemory::order(gpuos_host::DriverCall what, void* first,
         streams_of_events_[first] = second;
         return cudaSuccess;
       case DriverCall::WaitForEvent:
-        // Ctrl-C ends this wait, and none of the driver's.
+        // Ctrl-C ends this wait, but no wait of the driver.
         if (const auto found = streams_of_events_.find(first);
             found != streams_of_events_.end())
           wait_for(found->second);
@@ -269,7 +269,7 @@ cudaError_t HostMemory::order(gpuos_host::DriverCall what, void* first,
 }
 
 cudaError_t HostMemory::last_error(bool is_kept) {
-  // Without a device every answer is that there is none.
+  // Without a device every call returns cudaErrorNoDevice.
   try {
     device_.context();
   } catch (const BackendUnavailable&) {

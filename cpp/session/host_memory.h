@@ -9,7 +9,7 @@
 
 namespace gpuos::session {
 
-/// CUDA's functions for host code, on the legacy stream.
+/// Implements CUDA's functions for host code, on the legacy stream.
 ///
 /// Threads: one at a time.
 class HostMemory {
@@ -22,13 +22,13 @@ class HostMemory {
   cudaError_t copy(void* to, const void* from, std::size_t bytes, int kind);
   cudaError_t fill(void* to, int value, std::size_t bytes);
   cudaError_t synchronize();
-  /// The last error since it was taken.
+  /// Returns the last error since the error was taken.
   cudaError_t last_error(bool is_kept);
   /// Calls the driver for a stream, an event or the device.
   cudaError_t order(gpuos_host::DriverCall what, void* first, void* second,
                     void* made);
-  /// Frees what host code has left. It frees nothing while one of its streams
-  /// still works.
+  /// Frees memory, streams and events that host code has left. Frees nothing
+  /// while one of its streams still works.
   cudaError_t reset();
   void note_error(int code) { last_ = static_cast<cudaError_t>(code); }
 
@@ -44,7 +44,8 @@ class HostMemory {
   std::map<void*, MemoryPlace> memory_;
   std::set<void*> streams_;
   std::set<void*> events_;
-  std::map<void*, void*> streams_of_events_;  // where they are recorded
+  std::map<void*, void*> streams_of_events_;  // the stream that recorded each
+                                              // event
 };
 
 }  // namespace gpuos::session

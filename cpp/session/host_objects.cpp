@@ -16,14 +16,14 @@
 namespace gpuos::session {
 namespace {
 
-// Every name of a session itself contains this.
+// Every name that a session itself makes contains this.
 constexpr std::string_view kOwn = "gpuos_";
 
 bool is_ours(const std::string& symbol) {
   return symbol.find(kOwn) != std::string::npos;
 }
 
-// A file that the loader has taken.
+// Reads a file that the loader has accepted.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& bytes) : bytes_(bytes) {
@@ -49,7 +49,8 @@ class ElfFile {
       return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
     return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
   }
-  // "int (*p)() = f;" and what a vtable has.
+  // Returns whether the place holds an address, as in "int (*p)() = f;" and in
+  // a vtable.
   bool is_value(std::uint32_t type) const {
     return type ==
            (header_.e_machine == EM_X86_64 ? R_X86_64_64 : R_AARCH64_ABS64);
@@ -79,8 +80,8 @@ class Reader {
       if (section.sh_type == SHT_RELA) read_imports(section, library);
     }
   }
-  /// Symbols that the library wants and need not be ours. Those that are become
-  /// weak: their addresses are put in after the library is loaded.
+  /// Returns the symbols that the library needs. Symbols of the session become
+  /// weak, because their addresses are put in after the library is loaded.
   static std::vector<std::string> take_wanted(std::string& bytes) {
     std::vector<std::string> found;
     const Reader reader(bytes, 0);
@@ -137,7 +138,7 @@ class Reader {
       const auto symbol = file_.at<Elf64_Sym>(
           symbols.sh_offset + ELF64_R_SYM(entry.r_info) * sizeof(Elf64_Sym));
       std::string name = name_of(symbols, symbol);
-      // The loader has found what the library has itself.
+      // The loader has resolved the symbols that the library itself defines.
       if (is_ours(name) && (!is_value || symbol.st_shndx == SHN_UNDEF))
         library.imports.push_back({std::move(name),
                                    pointer<void*>(base_ + entry.r_offset),
@@ -173,7 +174,7 @@ std::string identity_of(const std::string& symbol) {
   std::size_t head = std::min(text.find('('), text.size());
   std::string rest = text.substr(head);
   text.resize(head);
-  // A function that returns a string of C++11 says so.
+  // The symbol of a function that returns a C++11 string has such a tag.
   const std::size_t tag = text.find("[abi:");
   if (tag != text.npos) text.resize(tag);
   return without_own_namespaces(text) + rest;
@@ -207,7 +208,7 @@ const HostLibrary& HostObjects::open(host::HostImage image,
   const Reader reader(library.image.bytes, map->l_addr);
   reader.run(library);
   refuse_missing(wanted, library, cell);
-  // Where the initialisers are is all that is still asked for.
+  // After this, callers need only the places of the initialisers.
   library.image.bytes.clear();
   for (const auto& [symbol, address] : library.exports) {
     exports_.try_emplace(symbol, address);
@@ -221,7 +222,7 @@ const HostLibrary& HostObjects::open(host::HostImage image,
     const std::string identity = identity_of(import.symbol);
     symbols_[identity].insert(import.symbol);
     const auto newest = newest_.find(identity);
-    // Declared in one cell, defined in another.
+    // The function was declared in one cell and defined in another.
     if (newest != newest_.end() && !newest->second.empty())
       addresses_.try_emplace(import.symbol, address_of(newest->second));
     bind(import);
@@ -229,8 +230,8 @@ const HostLibrary& HostObjects::open(host::HostImage image,
   return opened;
 }
 
-// A call of a function that is nowhere would end the process. What a later cell
-// may define is wanted as a weak symbol.
+// Refuses missing symbols, because a call of a missing function would end the
+// process. A symbol that a later cell may define is weak.
 void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
                                  const HostLibrary& library,
                                  const std::string& cell) const {
@@ -266,7 +267,7 @@ void* HostObjects::address_of(const std::string& symbol) const {
   return found == addresses_.end() ? nullptr : found->second;
 }
 
-// Another thread may be calling.
+// Stores the address atomically, because another thread may be calling.
 void HostObjects::bind(HostImport& import) {
   void* const address = address_of(import.symbol);
   if (address == nullptr || (import.is_value && import.is_bound)) return;

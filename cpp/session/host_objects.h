@@ -13,27 +13,27 @@
 
 namespace gpuos::session {
 
-/// A symbol of an opened library and the place that leads to it.
+/// Holds a symbol of an opened library and the place of its address.
 struct HostImport {
   std::string symbol;
   void** place;
-  bool is_value = false;  // of a variable, which gets it once
+  bool is_value = false;  // place of a variable, which gets its address once
   bool is_bound = false;
 };
 
-/// One compiled cell in this process.
+/// Holds one compiled cell in this process.
 struct HostLibrary {
   host::HostImage image;
   void* handle = nullptr;
-  std::string name;  // what its own functions begin with
+  std::string name;  // beginning of its own functions' names
   std::vector<HostImport> imports{};
-  std::map<std::string, void*> exports{};  // null: of each thread
-  bool is_taken_back = false;              // nothing leads to it any more
+  std::map<std::string, void*> exports{};  // null for a thread-local variable
+  bool is_taken_back = false;              // no address leads to it any more
 };
 
-/// The host code of a session in this process. Libraries call each other
-/// through tables of addresses, so that what is defined again takes the place
-/// of what was, without its callers being compiled again.
+/// Holds the host code of a session in this process. Libraries call each other
+/// through tables of addresses. A new definition thus replaces an old one
+/// without a new compilation of its callers.
 ///
 /// Lifetime: libraries stay open until the process ends.
 class HostObjects {
@@ -42,20 +42,20 @@ class HostObjects {
   HostObjects(const HostObjects&) = delete;
   HostObjects& operator=(const HostObjects&) = delete;
 
-  /// Nothing of it has run.
-  /// Throws: CompileError for a symbol that nobody has, Error.
+  /// Opens a library without running any of its code.
+  /// Throws: CompileError for a symbol that has no definition, Error.
   const HostLibrary& open(host::HostImage image, const std::string& name,
                           const std::string& cell, Journal& journal);
 
-  /// Names in the identities of what libraries want and nobody has yet: "n" and
-  /// "a" of "n::a".
+  /// Returns the names in the identities of symbols that are still undefined:
+  /// "n" and "a" of "n::a".
   std::set<std::string> missing() const;
 
   /// Destroys all variables, the newest first.
   void end();
 
-  /// Calls of the function, or uses of the variable, that is `identity` go to
-  /// `symbol` from now on. `replaces`: those of earlier versions too.
+  /// Makes calls of the function, or uses of the variable, `identity` go to
+  /// `symbol` from now on. With `replaces` those of earlier versions do so too.
   void define(const std::string& identity, const std::string& symbol,
               bool replaces, Journal& journal);
 
@@ -70,16 +70,19 @@ class HostObjects {
   void bind(HostImport& import);
 
   std::deque<HostLibrary> libraries_;
-  Addresses addresses_;  // now, by symbol
-  Addresses exports_;    // as they were defined
-  std::map<std::string, std::set<std::string>> symbols_;  // by identity
-  std::map<std::string, std::string> newest_;             // symbol, by identity
+  Addresses addresses_;  // current address by symbol
+  Addresses exports_;    // address of the definition by symbol
+  std::map<std::string, std::set<std::string>> symbols_;  // symbols by identity
+  std::map<std::string, std::string> newest_;             // newest symbol by
+                                                          // identity
 };
 
-/// "a::f(int)" of the symbol of "a::gpuos_1_2::f(int)", and "a::n".
+/// Returns "a::f(int)" for the symbol of "a::gpuos_1_2::f(int)". Returns "a::n"
+/// for a variable.
 std::string identity_of(const std::string& symbol);
 
-/// The text without the namespaces that definitions have for themselves.
+/// Returns the text without the namespaces that definitions have for
+/// themselves.
 std::string without_own_namespaces(std::string text);
 
 }  // namespace gpuos::session

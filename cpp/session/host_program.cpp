@@ -19,7 +19,7 @@
 namespace gpuos::session {
 namespace {
 
-// Answers that others_of() keeps.
+// others_of() keeps this many answers.
 constexpr std::size_t kMostOthers = 256;
 
 int next_session() {
@@ -43,14 +43,14 @@ std::string declaration_of(const Item& item, const HostVariable& variable) {
   if (!is_without_name(variable.type))
     return concat("extern ", is_thread_own ? "thread_local " : "",
                   "::gpuos_host::type<", variable.type, "> ", item.name, ";");
-  // Its type is what its own text makes, once more in each object.
+  // The text of the variable makes its type, once more in each object.
   return concat("inline auto& gpuos_of_", item.name, "() { static ", item.text,
                 " return ", item.name, "; } static auto& ", item.name,
                 " = ::gpuos_host::at(gpuos_of_", item.name, ", ",
                 reinterpret_cast<std::uintptr_t>(variable.address), "ull);");
 }
 
-// Finds where a cell includes a file that is not there.
+// Finds the place where a cell includes a missing file.
 bool place_of_include(const std::string& what,
                       const std::map<std::string, std::string>& texts,
                       SourcePlace& place) {
@@ -74,7 +74,8 @@ bool place_of_include(const std::string& what,
   return false;
 }
 
-// An error in what stands before every cell: the log names who wanted it.
+// Finds the place of an error in the text before every cell. The log names the
+// line of the cell that caused it.
 void place_in_log(const std::string& log,
                   const std::map<std::string, std::string>& texts,
                   SourcePlace& place) {
@@ -93,7 +94,7 @@ void place_in_log(const std::string& log,
   }
 }
 
-// The compiler's error with the line of the cell that it is about.
+// Throws the compiler's error with the line of the cell that caused it.
 [[noreturn]] void throw_with_place(
     const CompileError& error, const std::map<std::string, std::string>& texts,
     const std::vector<HostAgain>& again) {
@@ -121,8 +122,8 @@ void place_in_log(const std::string& log,
   throw CompileError(concat(why, first, excerpt), error.log(), place);
 }
 
-// Whether a symbol is the function `item` of the unit `name`, which may be an
-// overload of others.
+// Returns whether a symbol is the function `item`, which may be an overload of
+// others.
 bool is_symbol_of(const std::string& identity, const Item& item) {
   const std::string wanted = qualifier_of(item.scopes) + item.name + "(";
   return identity.starts_with(wanted);
@@ -171,8 +172,8 @@ HostUnit HostProgram::begin_unit(const std::string& cell) {
   return unit;
 }
 
-// "gpuos_1_3", and "gpuos_1_3_2" within another one: a using-directive or an
-// inline namespace would make two of one name ambiguous.
+// Returns "gpuos_1_3", or "gpuos_1_3_2" within another namespace. With equal
+// names a using-directive or an inline namespace would make them ambiguous.
 std::string HostProgram::own_namespace_in(
     const std::vector<std::string>& scopes, const HostUnit& unit) {
   std::string outer;
@@ -249,7 +250,7 @@ HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
       take_usual(journal);
       return compile(cell, text, journal);
     }
-    // In a file that may be the device's.
+    // The error is in a file that may be for the device.
     const bool is_in_file =
         error.place().line > 0 && !texts_.contains(error.place().file);
     if (!is_in_file || !drop_includes(trial.journal)) throw;
@@ -257,7 +258,7 @@ HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
   return compile_now();
 }
 
-// Later units begin with the names that nvcc has for every source.
+// Makes later units begin with the names that nvcc has for every source.
 void HostProgram::take_usual(Journal& journal) {
   has_usual_ = true;
   journal.record([this] { has_usual_ = false; });
@@ -359,8 +360,8 @@ std::map<std::string, NameKind> HostProgram::ask(
   }
 }
 
-// The compiler is asked which names exist, because a using-declaration of
-// another one is an error.
+// Asks the compiler which names exist, because a using-declaration of a missing
+// name is an error.
 std::string HostProgram::others_of(const std::string& name,
                                    const std::string& includes) {
   std::vector<std::string> others = {concat("using ::", name, "; ")};
@@ -508,7 +509,7 @@ void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
 std::vector<Dependency> HostProgram::dependencies_of(
     const Item& item, const HostUnit& unit) const {
   std::vector<Dependency> found;
-  // Only the type of a variable matters.
+  // Users depend only on the type of a variable.
   const EntryPtr own = header_.find(item.key);
   const bool is_variable =
       item.kind == ItemKind::HostVariable && own != nullptr;
@@ -517,7 +518,7 @@ std::vector<Dependency> HostProgram::dependencies_of(
     if (entry->item.kind != ItemKind::Directive && entry->item.key != item.key)
       found.push_back({entry->item.key, entry->version});
   }
-  // The object that it was compiled with was never made.
+  // The unit was compiled with an object that was never made.
   for (const auto& [index, variable] : unit.variables) {
     if (!unit.made.contains(index) && names.contains(variable.name))
       found.push_back({variable.key, 0});

@@ -16,7 +16,8 @@
 namespace gpuos::session {
 namespace {
 
-// "float" of "constexpr const char* gpuos_host::name_of() [with T = float]".
+// Returns "float" of "constexpr const char* gpuos_host::name_of() [with T =
+// float]".
 std::string text_in(const char* pretty) {
   const std::string_view text = pretty;
   const std::size_t open = text.rfind('[', text.find(" = "));
@@ -53,7 +54,8 @@ std::string text_of_current() {
 
 }  // namespace
 
-// How C finds the session again. After its end nobody is there.
+// Holds the functions through which C code finds the session. After the
+// session's end they find null.
 struct HostRunner::Table {
   static std::unique_lock<OwnedMutex> lock(HostRunner& self) {
     return std::unique_lock(self.state_);
@@ -75,7 +77,7 @@ struct HostRunner::Table {
     } catch (const Cancelled&) {
       throw;
     } catch (const Error&) {
-      // A task before it failed, or the runtime is closed.
+      // An earlier task failed, or the runtime is closed.
       self.memory_.note_error(cudaErrorUnknown);
       return cudaErrorUnknown;
     }
@@ -182,7 +184,7 @@ HostRunner::HostRunner(Workspace& workspace, Device& device, Launches& launches,
       }) {}
 
 HostRunner::~HostRunner() {
-  // The destructors of its variables can still use everything.
+  // The destructors of the session's variables can still use everything.
   is_over_ = true;
   objects_.end();
   calls_->session = nullptr;
@@ -234,7 +236,8 @@ void HostRunner::run(std::unique_lock<OwnedMutex>& state,
         error = std::current_exception();
       }
     }
-    // Otherwise the output that C still buffers would come after later output.
+    // Without the flush, output that C still buffers would come after later
+    // output.
     std::fflush(stdout);
   };
   try {
@@ -276,7 +279,7 @@ void HostRunner::throw_host_error() const {
 }
 
 void HostRunner::begin_launching() {
-  // Submitted tasks may use the same arrays.
+  // Submitted tasks may use these arrays too.
   if (settle_ && !is_over_) settle_();
 }
 

@@ -21,32 +21,33 @@
 
 namespace gpuos::session {
 
-/// Calls what it is given, which runs host code.
+/// Calls its argument, which runs host code.
 using Around = std::function<void(const std::function<void()>&)>;
 
-/// Runs the host code of a session's cells, and does for it what it asks for.
+/// Runs the host code of a session's cells, and serves its calls.
 ///
 /// Threads: a cell's own threads may call back while it runs.
 class HostRunner {
  public:
-  /// `state`: held but while host code runs. `settle`: waits for what was
-  /// submitted before.
+  /// Takes the lock `state`, which is held except while host code runs.
+  /// `settle` waits for the work that was submitted before.
   HostRunner(Workspace& workspace, Device& device, Launches& launches,
              OwnedMutex& state, std::function<void()> settle);
   ~HostRunner();
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;
 
-  /// Nothing of it has run. `launches`: of the statements of the cell that the
-  /// session runs itself, by their index.
+  /// Opens a unit without running its code. `launches` has the launches of
+  /// statements that the session runs itself, by their index in the cell.
   /// Throws: CompileError, Error.
   void open(HostUnit unit, HostCell cell,
             std::map<int, std::vector<LinkedLaunch>> launches);
-  /// Runs what open() was given; the lock of `state` is given away meanwhile.
-  /// Throws: HostError; what a launch throws.
+  /// Runs the unit of open(). The function unlocks `state` meanwhile.
+  /// Throws: HostError, and the errors of a launch.
   void run(std::unique_lock<OwnedMutex>& state, const Around& around);
 
-  /// Launches of the last cell, and whether one is to be waited for.
+  /// Returns the launches of the last cell. must_wait() returns whether the
+  /// caller must wait for one.
   std::size_t launched() const { return launched_; }
   bool must_wait() const { return must_wait_; }
 
@@ -57,10 +58,10 @@ class HostRunner {
     HostCell cell;
     std::map<int, std::vector<LinkedLaunch>> launches;
     const HostLibrary* library = nullptr;
-    int index = 0;  // of the item that runs
+    int index = 0;  // index of the running item
   };
 
-  // Calls end here.
+  // The calls of host code end here.
   void launch(const gpuos_host::KernelName& kernel,
               const gpuos_host::CellLaunch* config,
               const gpuos_host::KernelArgument* arguments, std::size_t count);
@@ -79,7 +80,8 @@ class HostRunner {
   OwnedMutex& state_;
   const std::function<void()> settle_;
   HostMemory memory_;
-  // For ever, once a cell has it: a thread of its may come late.
+  // This lives for ever once a cell has it, because a thread of the cell may
+  // use it late.
   std::unique_ptr<gpuos_host::Calls> calls_;
   bool has_cells_ = false;
   std::optional<Running> running_;

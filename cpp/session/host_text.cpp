@@ -9,7 +9,7 @@
 namespace gpuos::session {
 namespace {
 
-// Where "m::k<float>" before the "<<<" at `i` begins.
+// Returns where "m::k<float>" before the "<<<" at `i` begins.
 std::size_t begin_of_callee(const TokenList& tokens, std::size_t i) {
   std::size_t begin = i;
   const auto fail = [&] {
@@ -217,7 +217,7 @@ void share_instances(Item& variable_template) {
   const CellText place{"", variable_template.text};
   const TokenList tokens(place);
   const Shape shape = find_shape(tokens, 0, tokens.size());
-  // Its namespace does not matter for the mark of instances that were made.
+  // The mark that instances were made does not depend on the namespace.
   variable_template.text.insert(tokens[shape.start].offset,
                                 "__attribute__((visibility(\"default\"))) ");
   variable_template.header = variable_template.text;

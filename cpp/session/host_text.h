@@ -6,8 +6,8 @@
 
 namespace gpuos::session {
 
-/// Host code with its launches as calls of stubs: "k<<<g, b>>>(x)" becomes
-/// "(gpuos_host::configure(g, b), k(x))".
+/// Returns host code with its launches as calls of stubs. "k<<<g, b>>>(x)"
+/// becomes "(gpuos_host::configure(g, b), k(x))".
 /// Throws: CompileError at the place in `cell`.
 std::string with_launches(const Item& item, const std::string& cell);
 
@@ -17,18 +17,18 @@ Item kernel_stub(const Item& kernel);
 /// Returns the declaration of "void name() { k<<<1, 1>>>(); }" for host code.
 Item launches_stub(const Item& function);
 
-/// Words that keep a function to its own object, blanked out; what stands in
-/// another of the library's languages comes to stand in C++.
+/// Blanks out words that keep a function to its own object. Takes an item in
+/// extern "C" to C++.
 void make_external(Item& item);
 
 /// Takes an item out of extern "C".
 void drop_linkage(Item& item);
 
-/// A definition behind its declaration says no default arguments.
+/// Removes the default arguments of a definition that follows its declaration.
 void strip_defaults(Item& item);
 
-/// A variable template whose instances are one for all cells: each object finds
-/// those of the first, and sees that they have been made.
+/// Makes the instances of a variable template one for all cells. Each object
+/// finds the instances of the first object, and sees that they have been made.
 void share_instances(Item& variable_template);
 
 }  // namespace gpuos::session

@@ -1,5 +1,6 @@
-// In which order a unit has what other cells define: which may come, which must
-// wait, and where what is declared first will be.
+// This file decides in which order a unit has the definitions of other cells.
+// It decides which definitions may come and which must wait. It also decides
+// the namespace of a type that is declared first.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 namespace gpuos::session {
 namespace {
 
-// The library's own, of the process: "extern "C" int puts(const char*);". One
-// that the process does not have is of a later cell.
+// Returns whether the process has the function: "extern "C" int puts(const
+// char*);". A later cell defines a function that the process does not have.
 bool is_external(const Item& item) {
   const bool in_scope = std::ranges::any_of(
       item.scopes,
@@ -24,7 +25,8 @@ bool is_external(const Item& item) {
          ::dlsym(RTLD_DEFAULT, item.name.c_str()) != nullptr;
 }
 
-// "V sqrt(V v) { return {sqrt(v.x)}; }": perhaps it means another one.
+// Returns whether a function like "V sqrt(V v) { return {sqrt(v.x)}; }" may
+// call another one of its name.
 bool calls_its_name(const std::string& text, const std::string& name) {
   const CellText cell{"", text};
   const std::vector<Token> tokens = tokenize(cell);
@@ -40,8 +42,8 @@ bool calls_its_name(const std::string& text, const std::string& name) {
 
 }  // namespace
 
-// A function's own namespace would hide others of its name: those of the
-// session's, and of what is included.
+// Writes an item. A function's own namespace would hide other functions of its
+// name, both the session's and included ones.
 void HostUnitWriter::place(const std::string& text, Item item,
                            const std::string& cell, std::uint64_t written) {
   if (is_function(item) && !item.is_member && !item.scopes.empty() &&
@@ -62,14 +64,15 @@ void HostUnitWriter::place(const std::string& text, Item item,
   text_ += before + placed(text, item, cell) + after;
 }
 
-// A declaration is the library's own unless the cell defines it.
+// Returns whether a declaration is the library's own. It is not if the cell
+// defines the function.
 bool HostUnitWriter::is_library_own(const Item& declared) const {
   const auto own = own_.find(declared.key);
   return is_external(declared) &&
          (own == own_.end() || own->second->kind == ItemKind::HostDeclaration);
 }
 
-// A declaration for this and later units.
+// Returns a declaration for this and later units.
 Item HostUnitWriter::as_declared(const Item& given) const {
   Item item = in_own_namespace(given);
   if (is_library_own(given)) return item;
@@ -81,7 +84,8 @@ Item HostUnitWriter::as_declared(const Item& given) const {
   return item;
 }
 
-// A friend of a class is found where the class is, and changes with it.
+// Returns the function as a friend of its class. A friend is in the class's
+// namespace and changes with the class.
 Item HostUnitWriter::befriended(Item item,
                                 const std::vector<Item>& cell) const {
   if (!is_function(item) || item.is_member) return item;
@@ -98,8 +102,9 @@ Item HostUnitWriter::befriended(Item item,
   return item;
 }
 
-// Two classes that have one friend stand in one namespace, where it is
-// declared. The first takes that of the other, if that is declared before it.
+// Returns the entry whose namespace the type takes. Two classes with one friend
+// share a namespace, where the friend is declared. The first takes the
+// namespace of the other, if that is declared before it.
 EntryPtr HostUnitWriter::fellow_of(const Item& type) const {
   const Header& header = program_.header_;
   if (type.befriends.empty() || header.find(type.key) != nullptr)
@@ -117,7 +122,8 @@ EntryPtr HostUnitWriter::fellow_of(const Item& type) const {
   return nullptr;
 }
 
-// "struct A::B {};" and "T A<T>::f() {}" belong to A, which is being written.
+// Returns whether the item belongs to the type A that is being written.
+// Examples are "struct A::B {};" and "T A<T>::f() {}".
 bool HostUnitWriter::is_member_of_now(const Item& item) const {
   return written_now_ != nullptr && item.is_member &&
          (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
@@ -125,7 +131,7 @@ bool HostUnitWriter::is_member_of_now(const Item& item) const {
          item.names.contains(written_now_->name);
 }
 
-// Than what is being written now.
+// Returns whether the entry comes after the item that is being written.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
   if (written_now_ == nullptr) return false;
   if (is_member_of_now(entry.item)) return true;
@@ -134,7 +140,8 @@ bool HostUnitWriter::comes_later(const Entry& entry) const {
          program_.header_.comes_later(entry, *written_now_, old->first);
 }
 
-// A declaration of what is there says nothing, unless it comes before that.
+// Writes a declaration of a type. The declaration adds nothing after the
+// definition.
 void HostUnitWriter::need_forward(const Entry& entry,
                                   const std::string& definition) {
   const bool is_new = written_.insert(entry.item.key).second;
@@ -145,8 +152,8 @@ void HostUnitWriter::need_forward(const Entry& entry,
   place(item.header, item, entry.cell);
 }
 
-// Where the type of the declaration `forward` is in this unit: in a namespace
-// of the unit if that, or what leads to it, is compiled again.
+// Returns the scopes of the type that `forward` declares. It is in a namespace
+// of the unit if the type, or one that it reaches, is compiled again.
 std::vector<std::string> HostUnitWriter::scopes_of_definition(
     const Item& forward, const std::string& definition) const {
   const EntryPtr defined = program_.header_.find(definition);
@@ -171,7 +178,8 @@ std::vector<std::string> HostUnitWriter::scopes_of_definition(
   return is_new ? in_own_namespace(forward).scopes : defined->item.scopes;
 }
 
-// "using enum E;" while E is being written: whoever comes next needs it again.
+// Returns whether the entry is "using enum E;" while E is being written. The
+// next item then needs it again.
 bool HostUnitWriter::is_unfinished(const Entry& entry) const {
   if (!entry.item.is_always) return false;
   return std::ranges::any_of(entry.mentions, [&](const std::string& name) {
@@ -183,7 +191,8 @@ bool HostUnitWriter::is_unfinished(const Entry& entry) const {
   });
 }
 
-// "using n::f;" or "auto f() { return n::f(); }" before the cell's own n::f.
+// Returns whether the item is "using n::f;" or "auto f() { return n::f(); }"
+// before the cell's own n::f.
 bool HostUnitWriter::is_too_early(const Item& item) const {
   if (item.name.empty() ||
       item.text.find("::" + item.name) == std::string::npos)
@@ -195,7 +204,8 @@ bool HostUnitWriter::is_too_early(const Item& item) const {
   });
 }
 
-// "a::P" of "struct P : a::P {};"
+// Writes other items of the item's name, such as "a::P" of "struct P : a::P
+// {};".
 void HostUnitWriter::need_namesakes(const Item& given) {
   if (given.text.find("::" + given.name) == std::string::npos) return;
   for (const EntryPtr& entry : program_.header_.find_named(given.name)) {

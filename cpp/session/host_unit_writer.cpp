@@ -25,13 +25,13 @@ bool is_alias(const Item& item) {
   return item.text.starts_with("using") || item.text.starts_with("typedef");
 }
 
-// Returns the text before the name: the type, except an array's bounds.
+// Returns the text before the name, which is the type, and an array's bounds.
 std::string type_text(const Item& item) {
   const std::size_t behind = item.name_at + item.name.size();
   const std::size_t end =
       std::min(item.text.find_first_of("={(;", behind), item.text.size());
   std::string head = item.text.substr(0, item.name_at);
-  // A deduced one is that of its value.
+  // A deduced type is the type of the value.
   const bool is_deduced =
       head.find("auto") != head.npos || item.text.find("[ ]") != item.text.npos;
   head += is_deduced ? item.text.substr(behind)
@@ -57,7 +57,7 @@ std::string key_of_declaration(const std::string& key) {
   return key.starts_with("t:") ? "forward:" + key.substr(2) : "declared:" + key;
 }
 
-// "<a.h>" of "#include <a.h>"; empty for another line.
+// Returns "<a.h>" of "#include <a.h>", or an empty text for another line.
 std::string included(const Item& item) {
   const std::string& line = item.text;
   const std::size_t word = line.find_first_not_of("# \t");
@@ -70,7 +70,8 @@ std::string included(const Item& item) {
   return close == line.npos ? "" : line.substr(open, close + 1 - open);
 }
 
-// So that the object loads before somebody defines it.
+// Returns a weak declaration, so that the object loads before a cell defines
+// the function.
 std::string made_weak(std::string declaration) {
   declaration.insert(declaration.rfind(';'), " __attribute__((weak))");
   return declaration;
@@ -82,7 +83,8 @@ std::string at_text(int index) {
                 index, ");\n");
 }
 
-// A header that the device takes may be missing on the host.
+// Returns a header line with a guard, because a header for the device may be
+// missing on the host.
 Item guarded(Item item) {
   if (item.is_shared && is_include(item))
     item.header = concat("#if __has_include(", included(item), ")\n",
@@ -209,7 +211,8 @@ void HostUnitWriter::need(const Names& names) {
   compile_reached(names);
 }
 
-// Its parameters are not of types that the cell has yet to define.
+// Returns whether all types of the parameters are already written. The cell may
+// still have to define some.
 bool HostUnitWriter::can_declare(const Item& function) const {
   const Names names = identifiers_of(function.header);
   return std::ranges::none_of(own_, [&](const auto& entry) {
@@ -257,7 +260,8 @@ void HostUnitWriter::need_bound(const Names& names) {
   }
 }
 
-// A call leads on to whatever the body of the function mentions.
+// Compiles again all that a name reaches. A call leads to everything that the
+// function's body mentions.
 void HostUnitWriter::compile_reached(const Names& names) {
   std::vector<std::string> open(names.begin(), names.end());
   Names seen = names;
@@ -310,7 +314,8 @@ std::string HostUnitWriter::reason_of(const HostDefinition& definition) const {
   return "";
 }
 
-// A local variable may have the name of one that is out of date.
+// Throws for a variable that is out of date. The error must quote its name,
+// because a local variable may have it too.
 void HostUnitWriter::refuse_outdated(const CompileError& error) const {
   const std::string what = error.what();
   const std::string line = what.substr(0, what.find('\n'));
@@ -368,8 +373,8 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   }
   written_.insert(given.key);
   Names names = identifiers_of(given.text);
-  // Its members come after it. Overloads, and the f of "using n::f;", come
-  // before it.
+  // The type's members come after it. Overloads, and the f of "using n::f;",
+  // come before it.
   if (!given.is_member && !given.key.starts_with("u:") && !is_function(given))
     names.erase(given.name);
   const Item* const outer = std::exchange(written_now_, &given);
@@ -391,7 +396,7 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   if (is_known && again == Again::IfChanged && given.is_member &&
       known->item.text != given.text)
     refuse_member(given);
-  // A declaration's namespace is that of the definition.
+  // A declaration has the namespace of the definition.
   const EntryPtr declared =
       program_.header_.find(key_of_declaration(given.key));
   if (declared != nullptr && program_.header_.find(given.key) == nullptr)
@@ -405,7 +410,7 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   unit_.defined.push_back(given.key);
 }
 
-// A type of the same text whose member is another in this cell.
+// Returns whether a type of equal text has another member in this cell.
 bool HostUnitWriter::has_changed_member(const Item& type) const {
   return std::ranges::any_of(own_, [&](const auto& entry) {
     const auto& [key, item] = entry;
@@ -416,7 +421,7 @@ bool HostUnitWriter::has_changed_member(const Item& type) const {
   });
 }
 
-// "int f(int);", which another item of the cell or a later cell defines.
+// Writes "int f(int);", which another item of the cell or a later cell defines.
 void HostUnitWriter::write_declaration(const Item& given) {
   need(identifiers_of(given.text));
   const Item item = as_declared(given);
@@ -425,7 +430,7 @@ void HostUnitWriter::write_declaration(const Item& given) {
     declared_.insert(given.key);
     program_.header_.keep_place(given.key);
     place(item.header, item, cell_);
-    // Its default arguments outlive the cell.
+    // The default arguments outlive the cell.
     if (!given.defaults.empty()) program_.header_.put(item, cell_, journal_);
   } else if (known != nullptr && !known->is_declared_only) {
     for (const EntryPtr& entry : program_.header_.find_named(given.name))
@@ -464,7 +469,7 @@ void HostUnitWriter::declare_function(const Item& given) {
   done_.insert(given.key);
 }
 
-// "extern int n;" of an earlier cell, before "int n = 2;" of this one.
+// Writes "extern int n;" of an earlier cell before "int n = 2;" of this one.
 void HostUnitWriter::declare_variable(const std::string& key) {
   const HostDefinition* const known = program_.find(key);
   const bool is_declared = known != nullptr && known->is_declared_only &&
@@ -512,7 +517,7 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
   Item item = in_own_namespace(given);
   drop_linkage(item);
   std::string text = with_launches(item, cell_);
-  // A constant would be its object's own.
+  // Without "extern" each object would have its own constant.
   if (!given.is_member && text.find("const") < given.name_at &&
       given.text.find_first_of("={(", given.name_at) != text.npos)
     text = "extern " + text;
@@ -526,7 +531,8 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
     unit_.defined.push_back(given.key);
     return;
   }
-  // It is put when it has been made: behind what the cell puts meanwhile.
+  // The variable is put when it has been made. It comes after everything that
+  // the cell puts meanwhile.
   program_.header_.keep_place(given.key);
   const HostDefinition* const known = program_.find(given.key);
   if (known != nullptr && type_text(known->item) != type_text(given)) {
@@ -535,7 +541,7 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
     unit_.declared.insert(index);
   }
   const std::string name = qualifier_of(given.scopes) + given.name;
-  // The compiler's words about its type name its line.
+  // Errors of the compiler about the variable's type name its line.
   text_ += concat("#line ", given.line, " \"", cell_, "\"\n");
   text_ += concat("static const ::gpuos_host::MadeHere gpuos_made_", index, "(",
                   index, ", __builtin_addressof(::", name, "), sizeof(::", name,

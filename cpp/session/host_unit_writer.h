@@ -10,10 +10,10 @@
 
 namespace gpuos::session {
 
-/// A line of #include.
+/// Returns whether the item is a line of #include.
 bool is_include(const Item& item);
 
-/// A definition that is compiled once more, and why.
+/// Describes a definition that is compiled once more, and why.
 struct HostAgain {
   std::string cell;
   int first_line = 0;
@@ -21,24 +21,24 @@ struct HostAgain {
   std::string why;
 };
 
-/// Writes the source of one unit: each item in its order, before it what it
-/// needs, and whatever it reaches that was compiled against something that has
-/// changed.
+/// Writes the source of one unit: each item in order, after the items that it
+/// needs. Also writes the reached definitions that were compiled against a
+/// changed one.
 class HostUnitWriter {
  public:
   HostUnitWriter(HostProgram& program, HostUnit& unit, Journal& journal)
       : program_(program), unit_(unit), journal_(journal) {}
 
-  /// Throws: CompileError.
+  /// Writes the cell. Throws: CompileError.
   void write(const HostCell& cell);
-  /// Writes the directives at the begin of every unit.
+  /// Writes the directives at the beginning of every unit.
   void write_directives() { need({}); }
-  /// And what names mean.
+  /// Writes the directives and the meanings of names.
   void write_needed(const std::set<std::string>& names) { need(names); }
   /// Notes an item for later units that need it.
   void note(const Item& plain, const std::string& cell);
-  /// Throws: CompileError if the compiler misses a variable that is there, but
-  /// of a type that was defined again.
+  /// Throws: CompileError if the compiler misses a variable that exists but
+  /// whose type was defined again.
   void refuse_outdated(const CompileError& error) const;
 
   std::string includes() const;
@@ -94,20 +94,23 @@ class HostUnitWriter {
   std::string includes_;
   std::string text_;
   bool is_past_includes_ = false;
-  std::vector<Item> items_;                 // of the cell
-  std::map<std::string, const Item*> own_;  // functions and so on, by key
+  std::vector<Item> items_;                 // items of the cell
+  std::map<std::string, const Item*> own_;  // the cell's functions and so on,
+                                            // by key
   std::set<std::string> written_;           // keys
-  std::set<std::string> done_;              // of these: whole, in the text
-  std::uint64_t written_at_ = 0;            // of what is compiled again
+  std::set<std::string> done_;              // keys of items that are complete
+                                            // in the text
+  std::uint64_t written_at_ = 0;            // version of an item that is
+                                            // compiled again
   const Item* written_now_ = nullptr;       // a type, a template or the like
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
-  // By qualified name, where the unit has functions of that name.
+  // The keys are qualified names of which the unit has functions.
   std::map<std::string, std::set<std::string>> overloads_;
 
   std::set<std::string> bound_;                  // names
   std::set<std::string> retyped_;                // keys of variables
-  std::map<std::string, std::string> outdated_;  // why, by name of a variable
+  std::map<std::string, std::string> outdated_;  // reason by name of a variable
   std::vector<HostAgain> again_;
 };
 

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view kOwnNamespace = "inline namespace gpuos_";
 
-// A variable that one text makes in each object that has it.
+// Returns whether the item is a variable that one text makes in each object
+// that has the text.
 bool has_storage(const Item& item) {
   const bool is_template = item.key.starts_with("v:template ");
   return (is_template && item.text.find("constexpr") == item.text.npos) ||
@@ -32,7 +33,7 @@ bool is_code(const Item& item) {
   return item.kind != ItemKind::Directive && item.kind != ItemKind::Declaration;
 }
 
-// Returns whether the item means the same everywhere.
+// Returns whether the item has one meaning on both sides.
 bool is_text(const Item& item) {
   return item.kind == ItemKind::Directive ||
          (item.kind == ItemKind::Header && !has_storage(item));
@@ -53,7 +54,7 @@ class Splitter {
     return std::move(items_);
   }
 
-  /// Names that decide how the cell is read, and that nobody knows.
+  /// Returns unknown names that decide how the cell is read.
   const std::set<std::string>& doubts() const { return doubts_; }
 
  private:
@@ -68,11 +69,11 @@ class Splitter {
         const std::size_t behind = tokens_.behind(i + 1);
         if (tokens_.text(i, behind).find("\"pack") != std::string::npos)
           tokens_.fail(i, "expected #pragma pack, found _Pragma");
-        i = behind;  // of warnings
+        i = behind;  // _Pragma of warnings
       } else if (const std::size_t open = find_scope(i); open != 0) {
         std::vector<std::string> inner = scopes;
         std::string name = scope_name(i, open);
-        // In one session an unnamed namespace means what none would.
+        // In one session an unnamed namespace changes nothing.
         if (name != "namespace") inner.push_back(std::move(name));
         for (std::string& each : namespaces_of(qualifier_of(inner)))
           namespaces_.insert(std::move(each));
@@ -101,8 +102,9 @@ class Splitter {
     }
   }
 
-  // A header of the user's own that declares or defines what lives once, a
-  // function or a variable, is a part of the cell. False: a compiler reads it.
+  // Makes a header of the user a part of the cell. It must declare or define a
+  // function or a variable, which exists once. Returns false if a compiler
+  // reads the header instead.
   bool split_header(std::size_t i, const std::vector<std::string>& scopes) {
     if (known_.find_header == nullptr) return false;
     const auto file = known_.find_header(tokens_[i].text, tokens_.cell().name);
@@ -130,8 +132,8 @@ class Splitter {
     return true;
   }
 
-  // "#pragma pack(push, 1)" holds for the types behind it, and for nothing that
-  // another unit has there.
+  // Notes a "#pragma pack(push, 1)". It applies to the types after it, and to
+  // no entry that another unit has there.
   bool take_pack(const Token& line) {
     const std::size_t open = line.text.find('(');
     if (directive_word(line.text) != "pragma" || open == line.text.npos)
@@ -173,8 +175,8 @@ class Splitter {
     return behind;
   }
 
-  // Returns the index behind a statement, and behind the last one after it that
-  // has a label or a goto too: these are one, as in a function.
+  // Returns the index after a statement, or after the last statement with a
+  // label or a goto. All of these form one statement, as in a function.
   std::size_t behind_jumps(std::size_t i, std::size_t end) {
     std::size_t behind = behind_statement(tokens_, i, end);
     if (!jumps(tokens_, i, behind)) return behind;
@@ -195,7 +197,8 @@ class Splitter {
     return behind;
   }
 
-  // The '{' of a namespace or of extern "C" at `i`; 0 if there is none.
+  // Returns the '{' of a namespace or of extern "C" at `i`, or 0 if there is
+  // none.
   std::size_t find_scope(std::size_t i) const {
     std::size_t j = i;
     if (tokens_.is(j, "inline") && tokens_.is(j + 1, "namespace")) ++j;
@@ -215,7 +218,7 @@ class Splitter {
     return is_linkage && tokens_.is(j + 2, "{") ? j + 2 : 0;
   }
 
-  // "namespace a::b", whatever stands between the tokens.
+  // Returns "namespace a::b", without blanks and comments between the tokens.
   std::string scope_name(std::size_t begin, std::size_t end) const {
     std::string name;
     for (std::size_t i = begin; i < end; ++i) {
@@ -226,7 +229,7 @@ class Splitter {
     return name;
   }
 
-  // "T (x);" as "T  x ;"; returns the index behind it.
+  // Splits "T (x);" as "T  x ;" and returns the index after it.
   std::size_t split_unwrapped(std::size_t i, std::size_t open, std::size_t end,
                               const std::vector<std::string>& scopes) {
     const Shape shape = find_shape(tokens_, i, end, open);
@@ -237,7 +240,7 @@ class Splitter {
     return shape.end;
   }
 
-  // "int n::f() { ... }" as "namespace n { int f() { ... } }".
+  // Splits "int n::f() { ... }" as "namespace n { int f() { ... } }".
   void split_within(const Shape& shape, TokenRange range,
                     std::vector<std::string> scopes) {
     const CellText cell = without(tokens_, shape, {range});
@@ -255,8 +258,8 @@ class Splitter {
     for (Item& item : inner.items_) take(std::move(item));
   }
 
-  // "n::" or "n::m::" before the name of a function or a variable, with a name
-  // of the cell's or the session's namespaces.
+  // Returns "n::" or "n::m::" before the name of a function or a variable. The
+  // namespace must be one of the cell or the session.
   TokenRange find_namespace(const Shape& shape,
                             const std::vector<std::string>& scopes) const {
     const bool defines = shape.launch == 0 && !shape.is_class() &&
@@ -289,7 +292,7 @@ class Splitter {
     return last;
   }
 
-  // One line, or all from #if to its #endif.
+  // Splits one line, or all lines from #if to its #endif.
   std::size_t split_directive(std::size_t i, std::size_t end,
                               const std::vector<std::string>& scopes) {
     if (split_header(i, scopes) || take_pack(tokens_[i])) return i + 1;
@@ -330,7 +333,7 @@ class Splitter {
       items_.push_back(std::move(item));
   }
 
-  // "#elif B" and what stands behind it.
+  // Holds "#elif B" and the tokens after it.
   struct Part {
     std::size_t line;
     std::size_t end;  // its next line
@@ -352,7 +355,8 @@ class Splitter {
     tokens_.fail(begin, "expected #endif, found the end");
   }
 
-  // False if they hold types and macros only: each side asks for itself.
+  // Splits the part that the compiler chooses. Returns false if the parts hold
+  // only types and macros, because then each side chooses for itself.
   bool split_chosen(const std::vector<Part>& parts,
                     const std::vector<std::string>& scopes) {
     std::vector<Item> held;
@@ -377,7 +381,7 @@ class Splitter {
     return true;
   }
 
-  // Returns the items of one of the parts. It is empty if the part is no code
+  // Returns the items of one of the parts. Returns none if the part is no code
   // by itself and may never be compiled.
   std::vector<Item> held_by(const Part& part,
                             const std::vector<std::string>& scopes) {
@@ -401,7 +405,8 @@ class Splitter {
     return std::exchange(items_, std::move(before));
   }
 
-  // Host code has the names that a session has instead.
+  // Returns whether the line includes CUDA's runtime, whose names a session
+  // defines itself for host code.
   bool is_runtime(std::size_t i) const {
     const std::string_view line = tokens_[i].text;
     if (directive_word(line) != "include") return false;
@@ -437,7 +442,7 @@ class Splitter {
   TokenList tokens_;
   const Choose& choose_;
   const Known& known_;
-  bool is_trial_ = false;  // nothing of it is taken
+  bool is_trial_ = false;  // a trial takes no items
   const KindOf kind_of_ = [this](std::string_view given, bool is_needed) {
     const std::string name(given);
     const auto found = kinds_.find(name);
@@ -454,9 +459,9 @@ class Splitter {
         return namespaces_.contains(std::string(name)) ||
                (known_.is_namespace != nullptr && known_.is_namespace(name));
       };
-  std::map<std::string, NameKind> kinds_;  // of this cell
+  std::map<std::string, NameKind> kinds_;  // kinds of this cell's names
   std::set<std::string> doubts_;
-  std::set<std::string> headers_;     // that are parts of the cell
+  std::set<std::string> headers_;     // headers that are parts of the cell
   std::set<std::string> namespaces_;  // "a" and "a::b"
   std::vector<std::string> packs_ = {""};
   std::vector<Item> items_;
@@ -466,7 +471,7 @@ class Splitter {
 
 std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
                              const Known& known) {
-  // Each conditional is asked about once.
+  // The splitter asks once about each conditional.
   std::map<std::pair<int, int>, std::size_t> chosen;
   const Choose choose_once = [&](const Conditional& conditional) {
     const Item& line = conditional.lines.front();

@@ -15,7 +15,7 @@ namespace gpuos::session {
 enum class ItemKind : std::uint8_t {
   Directive,        // a preprocessor line, or #if to #endif
   Header,           // goes to later cells as it is: types, templates, inline
-  Declaration,      // of a function that may be defined later, or never
+  Declaration,      // a function that may be defined later, or never
   Function,         // a __device__ function with external linkage
   Kernel,           // a __global__ function that is no template
   Variable,         // a __device__ or __constant__ variable
@@ -28,60 +28,64 @@ enum class ItemKind : std::uint8_t {
   HostStatement     // for (...) ...;
 };
 
-/// One top-level piece of a cell.
+/// Holds one top-level piece of a cell.
 struct Item {
   ItemKind kind = ItemKind::Header;
   std::string text{};
   int line = 1;
   int column = 1;
-  /// That the cell includes, in which it stands; empty: the cell itself.
+  /// Names the included file that has the item. It is empty for the cell
+  /// itself.
   std::string file{};
-  /// The scopes around the text: "namespace a", "extern \"C\"".
+  /// Holds the scopes around the text: "namespace a", "extern \"C\"".
   std::vector<std::string> scopes{};
 
-  std::string name{};  // of a function or variable: "norm", "Vec::norm"
-  /// Identifiers by which later cells can want the header text.
+  std::string name{};  // name of a function or variable: "norm", "Vec::norm"
+  /// Holds identifiers through which later cells can need the header text.
   std::set<std::string> names{};
-  /// Plain names that its scope has from then on.
+  /// Holds plain names that the item's scope has from then on.
   std::set<std::string> declares{};
-  /// The namespace of a using-directive or an alias, as it is written.
+  /// Holds the namespace of a using-directive or an alias, as it is written.
   std::string opens{};
-  /// Two items with one key are two versions of one thing.
+  /// Identifies the item. Two items with one key are two versions of it.
   std::string key{};
-  /// Header text for later cells; for a definition made from it.
+  /// Holds header text for later cells. For a definition it is made from the
+  /// text.
   std::string header{};
-  /// Stands before it on a line of its own.
+  /// Comes before the item on a line of its own.
   std::string prefix{};
-  /// The part of a function that its callers depend on, in addition to the key.
-  /// If it is empty, they depend on all of `header`.
+  /// Holds the part of a function that its callers depend on, in addition to
+  /// the key. If it is empty, they depend on all of `header`.
   std::string result{};
-  /// The parameters of a function as written, if they have defaults.
+  /// Holds the parameters of a function as written, if they have defaults.
   std::string defaults{};
-  /// Needed by whoever uses one of the header's own identifiers.
+  /// True if all code that uses one of the header's own identifiers needs the
+  /// item.
   bool is_operator = false;
-  /// Needed by everybody: directives and using-directives.
+  /// True if all units need the item: directives and using-directives.
   bool is_always = false;
 
-  std::size_t name_at = 0;   // of a variable: the name's offset in `text`
+  std::size_t name_at = 0;   // offset of a variable's name in `text`
   bool is_constant = false;  // a __constant__ variable
   bool is_array = false;
-  std::vector<Item> statements{};  // of Launches
+  std::vector<Item> statements{};  // statements of Launches
 
   /// True for a statement that is an expression and its ';'.
   bool is_expression = false;
 
-  /// Host code may want it as well: what no word of CUDA keeps to the device.
+  /// True if host code may use the item too, because no word of CUDA keeps it
+  /// to the device.
   bool is_shared = false;
   /// True for a type or function that belongs to another one, as "P::f" to P
   /// and "S<int>" to S.
   bool is_member = false;
-  /// Keys of functions that a class declares as friends.
+  /// Holds keys of functions that a class declares as friends.
   std::set<std::string> befriends{};
-  /// The key of the class that befriends this function; it stands in the
-  /// namespace of the class.
+  /// Holds the key of the class that befriends this function. The function is
+  /// in the namespace of the class.
   std::string friend_of{};
 
-  /// Host code and nothing else.
+  /// Returns whether the item is only host code.
   bool is_host() const {
     return kind == ItemKind::HostDeclaration ||
            kind == ItemKind::HostFunction || kind == ItemKind::HostVariable ||
@@ -89,66 +93,67 @@ struct Item {
   }
 };
 
-/// The kind of a name: a value, such as a variable or a function, or a type.
+/// Tells if a name is a value, such as a variable or a function, or a type.
 enum class NameKind : std::uint8_t { Unknown, Value, Type };
 
-/// Returns the kind of a name, "n" or "a::n". With `is_needed` the compiler may
-/// be asked, because nothing else decides how to read the code.
+/// Returns the kind of a name, "n" or "a::n". With `is_needed` it may ask the
+/// compiler, because nothing else decides how to read the code.
 using KindOf = std::function<NameKind(std::string_view name, bool is_needed)>;
 
-/// The parts of a session that a cell needs.
+/// Holds the parts of a session that a cell needs.
 struct Known {
   KindOf kind_of = nullptr;
-  /// Whether earlier cells have opened a namespace, "a::b".
+  /// Returns whether earlier cells have opened a namespace, "a::b".
   std::function<bool(std::string_view name)> is_namespace = nullptr;
-  /// Asks the C++ compiler for names that nobody knows, in a cell that has been
-  /// read as `items` so far. False: it cannot say more.
+  /// Asks the C++ compiler for unknown names. `items` is the part of the cell
+  /// that has been read. Returns false if the compiler cannot say more.
   std::function<bool(const std::set<std::string>& names,
                      const std::vector<Item>& items)>
       ask = nullptr;
-  /// What "#pragma pack" says, the newest last; the cell changes it.
+  /// Holds the values of "#pragma pack", the newest last. The cell changes it.
   std::vector<std::string>* packs = nullptr;
-  /// The text that `#include "a.h"` in a file stands for, if it is one of the
-  /// user's own. An empty one: the session has it.
+  /// Returns the text of `#include "a.h"` in a file, if the header is one of
+  /// the user's own. An empty text means that the session has it.
   std::function<std::optional<CellText>(std::string_view line,
                                         const std::string& from)>
       find_header = nullptr;
 };
 
-/// "struct", "class", "union" or "enum" of a type that a variable of its name
-/// hides; empty for another item.
+/// Returns "struct", "class", "union" or "enum" of a type that a variable of
+/// its name hides. Returns an empty text for another item.
 std::string class_word_of(const Item& item);
 
-/// A function that is declared or defined, or a template of one.
+/// Returns whether the item declares or defines a function, or a template of
+/// one.
 bool is_function(const Item& item);
 
 /// Returns the kind that an item gives to a name that it declares.
 NameKind kind_in(const Item& item, const std::string& name);
 
-/// Lines from #if to #endif around what is defined or run.
+/// Holds the lines from #if to #endif around definitions or statements.
 struct Conditional {
   std::vector<Item> before;  // directives of the cell so far
   std::vector<Item> lines;   // "#if A", "#elif B", "#else"
   bool has_host_code = false;
 };
 
-/// Which of the lines' parts is compiled; their number for none.
+/// Returns the part of the lines that is compiled, or their number for none.
 /// Throws: CompileError.
 using Choose = std::function<std::size_t(const Conditional&)>;
 
-/// Cut a cell into its top-level items, in order.
-/// Throws: CompileError where a cell has what a session cannot take.
+/// Cuts a cell into its top-level items, in order.
+/// Throws: CompileError where a cell has code that a session cannot take.
 std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
                              const Known& known = {});
 
-/// The namespace that a definition of host code has for itself.
+/// Returns the namespace that a definition of host code has for itself.
 std::string own_namespace(const std::string& name);
 bool is_own_namespace(std::string_view scope);
 
-/// "a::b::" for namespaces a and b.
+/// Returns "a::b::" for namespaces a and b.
 std::string qualifier_of(const std::vector<std::string>& scopes);
 
-/// "a" and "a::b" for "a::b::".
+/// Returns "a" and "a::b" for "a::b::".
 std::vector<std::string> namespaces_of(const std::string& qualifier);
 
 }  // namespace gpuos::session

@@ -6,13 +6,13 @@
 
 namespace gpuos::session {
 
-/// How to take back what one cell did.
+/// Records how to undo the changes of one cell.
 class Journal {
  public:
   void record(std::function<void()> inverse) {
     inverses_.push_back(std::move(inverse));
   }
-  /// Takes what another one has, as the newer part.
+  /// Takes the records of another journal as the newer part.
   void append(Journal&& newer) {
     for (auto& inverse : newer.inverses_) record(std::move(inverse));
     newer.inverses_.clear();
@@ -28,7 +28,7 @@ class Journal {
   std::vector<std::function<void()>> inverses_;
 };
 
-/// A trial, whose changes are undone at the end of its block.
+/// Holds a trial, whose changes are undone at the end of its block.
 struct Trial {
   Trial() = default;
   Trial(const Trial&) = delete;

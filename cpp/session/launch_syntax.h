@@ -7,14 +7,14 @@
 
 namespace gpuos::session {
 
-/// One expression of a launch.
+/// Holds one expression of a launch.
 struct LaunchExpression {
   std::string text;
   int line = 1;
   int column = 1;
 };
 
-/// "k<float><<<grid, block, shared_bytes, stream>>>(a, 3);"
+/// Holds "k<float><<<grid, block, shared_bytes, stream>>>(a, 3);".
 struct LaunchStatement {
   std::string kernel;
   std::vector<LaunchExpression> config;  // two to four

@@ -11,7 +11,8 @@
 namespace gpuos::session {
 namespace {
 
-// Functions that call functions that launch; who calls himself gets here.
+// Limits the depth of functions that call functions that launch. A function
+// that calls itself reaches the limit.
 constexpr int kDeepest = 16;
 
 [[noreturn]] void fail(const std::string& cell, const LaunchExpression& at,
@@ -43,7 +44,7 @@ T from_bytes(const std::string& bytes) {
   return value;
 }
 
-// A stream comes as a pointer, or from Python as an integer.
+// Returns a stream's handle. A stream is a pointer, or an integer from Python.
 void* handle_of(const KernelArg& value) {
   std::uintptr_t handle = 0;
   if (value.kind == KernelArg::Kind::Number) {

@@ -14,13 +14,13 @@
 
 namespace gpuos::session {
 
-/// Values that the caller gave names.
+/// Holds values that the caller gave names.
 struct Bindings {
   std::map<std::string, KernelArg, std::less<>> values;
   std::map<std::string, std::shared_ptr<const void>, std::less<>> owners;
 };
 
-/// A launch whose kernel is linked.
+/// Holds a launch whose kernel is linked.
 struct LinkedLaunch {
   LaunchStatement statement;
   std::string cell;
@@ -36,12 +36,12 @@ class Launches {
         bindings_(bindings),
         evaluator_(workspace.header(), workspace.compiler()) {}
 
-  /// The launches of `statements` and of the functions that they call. Needs
-  /// no device.
+  /// Returns the launches of `statements` and of the functions that they call.
+  /// This needs no device.
   /// Throws: CompileError, InvalidArgument.
   std::vector<LinkedLaunch> link(const std::vector<Item>& statements,
                                  const std::string& cell);
-  /// One launch; whether it went to the default stream.
+  /// Runs one launch. Returns whether it went to the default stream.
   bool run(const LinkedLaunch& launch);
   bool run(const DefinitionPtr& kernel, const LaunchConfig& config,
            const KernelArgs& args);
@@ -51,7 +51,7 @@ class Launches {
                  int depth, std::vector<LinkedLaunch>& launches);
   LaunchConfig make_config(const LinkedLaunch& launch);
   KernelArgs make_arguments(const LinkedLaunch& launch);
-  /// False if only the compiler knows the value.
+  /// Returns false if only the compiler knows the value.
   bool add_argument(const LaunchExpression& expression, const std::string& cell,
                     KernelArgs& args);
   bool add_variable(std::string_view name, bool is_address, KernelArgs& args);

@@ -15,7 +15,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-// The tokens of a macro's text, in which '#' begins no line.
+// Returns the tokens of a macro's text, in which '#' begins no line.
 std::vector<Token> tokens_of(const CellText& body) {
   std::vector<Token> tokens = tokenize(body);
   tokens.erase(tokens.begin());
@@ -23,8 +23,8 @@ std::vector<Token> tokens_of(const CellText& body) {
 }
 CellText text_of(std::string_view body) { return {"", concat(";", body)}; }
 
-// A macro of two parts of an #if is, for those who read a cell, the one that
-// says where its code runs.
+// Returns whether the macro says where its code runs. If both parts of an #if
+// define a macro, the definition that does so counts for reading the cell.
 bool names_side(const Macro& macro) {
   return std::ranges::any_of(
       std::to_array<std::string_view>(
@@ -43,8 +43,8 @@ std::string as_string_literal(std::string_view text) {
   return made + "\"";
 }
 
-// Returns the arguments of a macro whose parentheses open at `open`. `close`
-// becomes the place of the ')'. It is empty if they do not close.
+// Returns the arguments of a macro whose parentheses open at `open`. Stores the
+// place of the ')' in `close`. Returns nothing if they do not close.
 std::optional<std::vector<std::string>> arguments_at(
     const CellText& cell, const std::vector<Token>& tokens, std::size_t open,
     std::size_t& close) {
@@ -67,14 +67,15 @@ std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-// Which braces hold pieces of the cell: those of namespaces and extern "C".
+// Tracks which braces hold pieces of the cell: the braces of namespaces and
+// extern "C".
 class Depth {
  public:
   explicit Depth(const std::vector<Token>& tokens) : tokens_(tokens) {}
 
-  /// Whether declarations of the cell stand here.
+  /// Returns whether declarations of the cell are here.
   bool is_outside() const { return inside_ == 0; }
-  /// Whether one may begin at token `i`.
+  /// Returns whether a declaration may begin at token `i`.
   bool begins(std::size_t i) const {
     if (!is_outside() || i == 0) return is_outside();
     const Token& before = tokens_[i - 1];
@@ -105,9 +106,9 @@ class Depth {
   int inside_ = 0;
 };
 
-// Words that stand beside each other: all but the last two of "HD V f(" and
-// the last one of "HD V& f(" say more of a declaration, so that they are
-// keywords or macros.
+// Notes neighbouring words that may be macros. In "HD V f(" these are all but
+// the last two, and in "HD V& f(" all but the last. Such words add to a
+// declaration, so they are keywords or macros.
 void note_doubts(const std::vector<Token>& tokens, std::size_t begin,
                  MacroDoubts& doubts) {
   if (tokens[begin].is("template")) {
@@ -158,7 +159,7 @@ void Macros::take(std::string_view line, bool is_conditional) {
     for (; close < tokens.size() && !is(close, ")"); ++close) {
       if (tokens[close].is_identifier())
         macro.parameters.emplace_back(tokens[close].text);
-      // "..." and "rest..."
+      // The last parameter is "..." or "rest...".
       if (is(close, ".") && is(close + 1, ".")) {
         if (tokens[close - 1].is_identifier())
           macro.parameters.back() += "...";
@@ -171,7 +172,7 @@ void Macros::take(std::string_view line, bool is_conditional) {
     end = tokens[close].offset + 1;
   }
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    // Without comments and the ends of lines.
+    // The text omits comments and the ends of lines.
     if (tokens[i].offset < end) continue;
     const std::size_t behind = tokens[i - 1].end;
     if (!macro.body.empty() && behind < tokens[i].offset) macro.body += ' ';
@@ -233,7 +234,7 @@ NameKind Macros::kind_of(std::string_view name, const KindOf& of_others) const {
 
 constexpr int kDeepestMacro = 16;  // macros within each other
 
-// Whether it may make a name, itself or by another macro.
+// Returns whether the macro may make a name, itself or by another macro.
 bool Macros::pastes(const Macro& macro, int depth) const {
   if (macro.body.find("##") != macro.body.npos) return true;
   const CellText text = text_of(macro.body);
@@ -260,7 +261,7 @@ bool Macros::is_structural(const Macro& macro, int depth) const {
          is_structural(*next, depth + 1);
 }
 
-// Nothing for what only the preprocessor can do.
+// Returns nothing for a macro that only the preprocessor can expand.
 std::optional<std::string> Macros::replacement(
     const Macro& macro, const std::vector<std::string>& given) const {
   if (macro.body.find("__VA_OPT__") != macro.body.npos) return std::nullopt;
@@ -291,7 +292,7 @@ std::optional<std::string> Macros::replacement(
                         macro.parameters.back().ends_with("...") &&
                         given.size() >= macro.parameters.size();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    // ", ##__VA_ARGS__" is nothing if there are none.
+    // ", ##__VA_ARGS__" is empty without further arguments.
     if (is(i, ",") && is_paste(i + 1) && !has_rest) {
       i += 3;
       continue;
@@ -370,7 +371,7 @@ std::string Macros::expand(const CellText& cell, Active& active,
     active.emplace(token.text);
     text += expand(CellText{cell.name, *made}, active, nullptr);
     active.erase(std::string(token.text));
-    // Keeps the number of lines.
+    // This keeps the number of lines.
     const std::string_view was =
         std::string_view(cell.text).substr(token.offset, end - token.offset);
     const std::size_t lines = lines_in(was);

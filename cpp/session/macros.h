@@ -13,7 +13,7 @@
 
 namespace gpuos::session {
 
-/// A macro as its #define says it.
+/// Holds a macro as its #define says it.
 struct Macro {
   bool takes_arguments = false;
   std::vector<std::string> parameters{};  // "..." last
@@ -22,28 +22,28 @@ struct Macro {
   bool operator==(const Macro&) const = default;
 };
 
-/// Names that a cell may mean as macros of a header.
+/// Holds names in a cell that may be macros of a header.
 struct MacroDoubts {
   std::set<std::string> urgent{};  // "HD" of "HD float f(float x)"
   std::set<std::string> possible{};
 };
 
-/// The macros that the cells of a session define. Cells are read by their
-/// words, so that what stands for such a word is replaced first.
+/// Holds the macros that the cells of a session define. The session reads cells
+/// by their words, so it first replaces macros that stand for such a word.
 class Macros {
  public:
-  /// Takes "#define N 4" and "#undef N"; another line changes nothing. Of a
-  /// line within #if it is not known whether it counts.
+  /// Takes "#define N 4" and "#undef N", and ignores any other line. For a line
+  /// within #if it is unknown if the line counts.
   void take(std::string_view line, bool is_conditional = false);
-  /// Takes those of `names` that the lines of a preprocessor define.
-  /// False if there are none.
+  /// Takes those of `names` that the lines of a preprocessor define. Returns
+  /// false if there are none.
   bool take_some(const std::string& lines, const std::set<std::string>& names);
-  /// Null if there is none.
+  /// Returns null if there is none.
   const Macro* find(std::string_view name) const;
-  /// Returns what the name of a macro is in an expression.
+  /// Returns the kind that a macro's name has in an expression.
   NameKind kind_of(std::string_view name, const KindOf& of_others) const;
-  /// Takes the definitions of a cell, and returns its text with those macros
-  /// replaced that begin, mark or launch something. Lines keep their numbers.
+  /// Takes the definitions of a cell. Returns its text after replacing macros
+  /// that begin, mark or launch something. Lines keep their numbers.
   std::string expand(const CellText& cell, MacroDoubts& doubts);
 
  private:

@@ -28,7 +28,7 @@ struct Parameter {
 }
 
 DType dtype_of(const Definition& function, const std::string& type) {
-  // On a 64-bit system long is long long.
+  // On a 64-bit system long is equal to long long.
   const std::string plain = type == "long" ? "long long" : type;
   for (const DType dtype : kDTypes) {
     if (cpp_name_of(dtype) == plain) return dtype;
@@ -36,7 +36,7 @@ DType dtype_of(const Definition& function, const std::string& type) {
   fail(function, "float, double, int or long long", type);
 }
 
-// "float" of "static __device__ float".
+// Returns "float" of "static __device__ float".
 std::string result_type(const Item& item) {
   std::string type;
   const CellText text{"", item.result};
@@ -62,7 +62,8 @@ std::vector<Parameter> parameters_of(const Definition& function) {
   return found;
 }
 
-// The generated source: inputs first, as the operator's arguments are.
+// Returns the generated source. The inputs come first, as in the operator's
+// arguments.
 std::string source_of(const Definition& function, const std::string& header,
                       const std::string& name, DType result,
                       const std::vector<Parameter>& parameters,

@@ -9,9 +9,9 @@
 
 namespace gpuos::session {
 
-/// The definition of an elementwise operator that calls `function`; its
-/// parameters named in `params` are scalars.
-/// Throws: InvalidArgument for a function that no operator can be made of,
+/// Returns the definition of an elementwise operator that calls `function`. The
+/// parameters that `params` names are scalars.
+/// Throws: InvalidArgument for a function that cannot become an operator,
 /// CompileError, BackendUnavailable.
 OperatorDefinition define_operator(const DefinitionPtr& function,
                                    const std::string& name,

@@ -23,7 +23,7 @@ std::optional<std::string> read_text(const std::filesystem::path& path) {
   return in_plain_lines(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-// "#ifndef A_H", "#define A_H" and "#endif" around a file become blank.
+// Replaces "#ifndef A_H", "#define A_H" and "#endif" around a file with blanks.
 std::string without_guard(const CellText& file) {
   const std::vector<Token> tokens = tokenize(file);
   const auto name_in = [&](const Token& token, std::string_view word) {

@@ -9,9 +9,10 @@
 
 namespace gpuos::session {
 
-/// The file of `#include "a.h"` beside the file `from`, or in one of the
-/// folders of a session: its path and its text, without the guard around it.
-/// Nothing for another line, and for a file that cannot be read.
+/// Returns path and text of `#include "a.h"`, without the guard around the
+/// text. The file is next to the file `from`, or in one of the session's
+/// folders. Returns nothing for another line, and for a file that cannot be
+/// read.
 std::optional<CellText> find_own_header(std::string_view line,
                                         const std::string& from,
                                         std::span<const std::string> folders);

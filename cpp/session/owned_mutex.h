@@ -8,8 +8,8 @@
 
 namespace gpuos::session {
 
-/// A mutex that knows its owner. A signal handler or a finalizer runs amid
-/// what its thread does, and would wait for itself.
+/// Holds a mutex that knows its owner. A signal handler or a finalizer
+/// interrupts its own thread, and would wait for that thread.
 ///
 /// Threads: any.
 class OwnedMutex {
@@ -22,7 +22,7 @@ class OwnedMutex {
           "handler or a finalizer while its thread runs a cell; call it when "
           "the cell has ended");
     mutex_.lock();
-    // Only this thread asks for its own id.
+    // The order is relaxed, because only this thread asks for its own id.
     owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   }
   void unlock() noexcept {
@@ -38,8 +38,8 @@ class OwnedMutex {
   std::atomic<std::thread::id> owner_{};
 };
 
-/// A lock for those that change nothing: amid a cell of the own thread, which
-/// is at rest then, it takes nothing.
+/// Locks for calls that change nothing. Within a cell of its own thread, which
+/// is at rest then, it does not lock.
 class LookLock {
  public:
   explicit LookLock(OwnedMutex& mutex) : lock_(mutex, std::defer_lock) {

@@ -8,18 +8,19 @@
 namespace gpuos::session {
 namespace {
 
-// So that what follows has its line and its column.
+// Returns a text with the line and column of the token.
 CellText blank_before(const TokenList& tokens, const Token& token) {
   return at_place(tokens.cell().name, token.line, token.column, "");
 }
 
-// "struct P { int x; } p, *q;"
+// Returns whether the declaration is like "struct P { int x; } p, *q;".
 bool has_variables(const TokenList& tokens, const Shape& shape) {
   return shape.is_class() && shape.class_body != 0 && !shape.is_template &&
          tokens.behind(shape.class_body) + 1 != shape.end;
 }
 
-// "typedef struct P Q;", which declares P.
+// Returns whether the declaration is like "typedef struct P Q;", which declares
+// P.
 bool names_class(const TokenList& tokens, const Shape& shape) {
   const std::size_t i = shape.start + 1;
   return tokens.is(shape.start, "typedef") && shape.class_body == 0 &&
@@ -29,7 +30,7 @@ bool names_class(const TokenList& tokens, const Shape& shape) {
          !tokens.is(i + 2, "::");
 }
 
-// As "struct P { int x; };" and "P p, *q;".
+// Returns "struct P { int x; };" and "P p, *q;".
 CellText in_two(const TokenList& tokens, const Shape& shape) {
   const bool is_typedef = tokens.is(shape.begin, "typedef");
   const bool has_body = shape.class_body != 0;
@@ -50,13 +51,14 @@ CellText in_two(const TokenList& tokens, const Shape& shape) {
     while (!tokens.is_identifier(name) && name + 1 < shape.end) ++name;
     const bool is_one_name = is_typedef && name == behind;
     type = concat(is_one_name ? "" : "gpuos_type_of_", tokens[name].text);
-    std::size_t head = key + 1;  // "struct __align__(8) {"
+    std::size_t head = key + 1;  // The class may begin with "struct
+                                 // __align__(8) {".
     while (!tokens.is(head, "{") && !tokens.is(head, ":")) ++head;
     const std::size_t before = tokens[head].offset - word.offset;
     cell.text.insert(begin + before, type + " ");
   }
   cell.text += ';';
-  // "typedef struct P { int x; } P, *Q;": P is there.
+  // In "typedef struct P { int x; } P, *Q;" the class already declares P.
   std::size_t first = behind;
   if (is_typedef && tokens.is(first, type) && !tokens.is(first + 1, "["))
     first += tokens.is(first + 1, ",") ? 2 : 1;
@@ -66,8 +68,8 @@ CellText in_two(const TokenList& tokens, const Shape& shape) {
   return cell;
 }
 
-// Where the first declarator of "int x, f(int);" begins; 0 for a declaration
-// without a comma, or of variables alone.
+// Returns where the first declarator of "int x, f(int);" begins. Returns 0 for
+// a declaration without a comma, or for variables alone.
 std::size_t first_of_list(const TokenList& tokens, const Shape& shape) {
   const bool has_function =
       shape.parameters != 0 && shape.body == 0 && shape.launch == 0 &&
@@ -83,7 +85,7 @@ std::size_t first_of_list(const TokenList& tokens, const Shape& shape) {
   return begin > shape.begin ? begin : 0;
 }
 
-// "int x, f(int);" as "int x;" and "int f(int);".
+// Returns "int x;" and "int f(int);" for "int x, f(int);".
 std::vector<CellText> apart(const TokenList& tokens, const Shape& shape,
                             std::size_t first) {
   std::vector<CellText> parts;

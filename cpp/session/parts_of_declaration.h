@@ -6,9 +6,9 @@
 
 namespace gpuos::session {
 
-/// Returns "struct P { int x; }; P p;" of "struct P { int x; } p;", or "int x;"
-/// and "int f(int);" of "int x, f(int);", each at its place. Empty for what
-/// declares one kind of thing.
+/// Returns "struct P { int x; }; P p;" of "struct P { int x; } p;". Returns
+/// "int x;" and "int f(int);" of "int x, f(int);". Each part keeps its place.
+/// Returns nothing for a declaration of one kind of entity.
 std::vector<CellText> parts_of_declaration(const TokenList& tokens,
                                            const Shape& shape);
 

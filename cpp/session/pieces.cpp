@@ -9,7 +9,7 @@
 namespace gpuos::session {
 namespace {
 
-// Their parentheses hold no parameters.
+// The parentheses after these words hold no parameters.
 constexpr std::array kTakeParentheses = std::to_array<std::string_view>(
     {"__align__", "alignas", "__launch_bounds__", "__cluster_dims__",
      "__maxnreg__", "__block_size__", "__attribute__", "decltype", "noexcept",
@@ -71,7 +71,7 @@ class ShapeFinder {
     }
   }
 
-  // "requires (N > 1) && A<T>" and "requires requires(T a) { a + 1; }".
+  // Skips "requires (N > 1) && A<T>" and "requires requires(T a) { a + 1; }".
   void skip_constraint() {
     do {
       while (tokens_.is(at_, "requires") || is_joined()) ++at_;
@@ -96,7 +96,8 @@ class ShapeFinder {
             tokens_.is(at_ - 1, tokens_[at_].text));
   }
 
-  // "struct S {", "enum class E : int {", "struct S;", but not "struct S f()".
+  // Finds "struct S {", "enum class E : int {" and "struct S;", but not "struct
+  // S f()".
   void find_class() {
     std::size_t i = at_;
     while (tokens_.is_identifier(i) && !is_class_key(tokens_, i)) ++i;
@@ -136,7 +137,8 @@ class ShapeFinder {
            shape_.initializer == 0 && !is_list;
   }
 
-  // Behind "try : x_(x) { ... } catch (...) { ... }" of a function.
+  // Returns the index after "try : x_(x) { ... } catch (...) { ... }" of a
+  // function.
   std::size_t behind_try() {
     shape_.body = at_++;
     if (tokens_.is(at_, ":")) skip_initialisers();
@@ -149,7 +151,7 @@ class ShapeFinder {
     return end;
   }
 
-  // ": x_(x), y_{y}" of a constructor.
+  // Skips ": x_(x), y_{y}" of a constructor.
   void skip_initialisers() {
     ++at_;
     while (at_ < end_ && !tokens_.is(at_, "{") && !tokens_.is(at_, ";")) {
@@ -206,7 +208,8 @@ class ShapeFinder {
       shape_.commas.push_back(at_);
   }
 
-  // "T x(&y)" and "T* x(&y)", but not "T (&x)[2]" and "const T (*f)(int)".
+  // Returns whether '(' follows a name, as in "T x(&y)" and "T* x(&y)". It does
+  // not in "T (&x)[2]" and "const T (*f)(int)".
   bool follows_name(std::size_t open) const {
     if (open < shape_.start + 2 || !tokens_.is_identifier(open - 1) ||
         begins_declaration(tokens_[open - 1].text))

@@ -9,7 +9,7 @@
 
 namespace gpuos::session {
 
-/// The tokens of one cell with the partners of its brackets.
+/// Holds the tokens of one cell with the partners of its brackets.
 class TokenList {
  public:
   explicit TokenList(const CellText& cell)
@@ -20,16 +20,17 @@ class TokenList {
   const CellText& cell() const { return cell_; }
   std::size_t size() const { return tokens_.size(); }
   const Token& operator[](std::size_t i) const { return tokens_[i]; }
-  /// False past the end too.
+  /// Returns false past the end too.
   bool is(std::size_t i, std::string_view text) const {
     return i < tokens_.size() && tokens_[i].is(text);
   }
   bool is_identifier(std::size_t i) const {
     return i < tokens_.size() && tokens_[i].is_identifier();
   }
-  /// The index behind the partner of the bracket at `i`.
+  /// Returns the index after the partner of the bracket at `i`.
   std::size_t behind(std::size_t i) const { return partner_[i] + 1; }
-  /// The index behind the '>' that closes the '<' at `i`; `i` if none does.
+  /// Returns the index after the '>' that closes the '<' at `i`, or `i` if none
+  /// does.
   std::size_t behind_angles(std::size_t i) const;
   /// Returns the text from token `begin` to before token `end`.
   std::string text(std::size_t begin, std::size_t end) const;
@@ -45,11 +46,11 @@ class TokenList {
   std::vector<std::size_t> partner_;
 };
 
-/// The index behind the '>' of "f<int, 3>" whose '<' is at `i`, in a value; `i`
-/// if it compares.
+/// Returns the index after the '>' of "f<int, 3>" whose '<' is at `i`, in a
+/// value. Returns `i` if the '<' compares.
 std::size_t behind_arguments(const TokenList& tokens, std::size_t i);
 
-/// From token `begin` to before token `end`.
+/// Holds the range from token `begin` to before token `end`.
 struct TokenRange {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -59,35 +60,38 @@ struct TokenRange {
 std::vector<TokenRange> split_commas(const TokenList& tokens, std::size_t begin,
                                      std::size_t end);
 
-/// Where the parts of one declaration are; indices of tokens, 0: not there.
+/// Holds where the parts of one declaration are, as indices of tokens. 0 means
+/// that a part is missing.
 struct Shape {
   std::size_t begin = 0;
   std::size_t end = 0;
-  std::size_t start = 0;  // behind the template header
+  std::size_t start = 0;  // after the template header
   bool is_template = false;
-  std::size_t class_key = 0;    // of a definition or a forward declaration
-  std::size_t class_body = 0;   // its '{'
-  std::size_t parameters = 0;   // '(' of a function's parameters
-  std::size_t body = 0;         // '{' of a function, or its "try"
-  std::size_t initializer = 0;  // '=', '{' or '(' of a variable
-  std::size_t group = 0;        // '(' in "float (*f)(float)"
-  std::size_t launch = 0;       // "<<<"
+  std::size_t class_key = 0;          // keyword of a definition or a forward
+                                      // declaration
+  std::size_t class_body = 0;         // its '{'
+  std::size_t parameters = 0;         // '(' of a function's parameters
+  std::size_t body = 0;               // '{' of a function, or its "try"
+  std::size_t initializer = 0;        // '=', '{' or '(' of a variable
+  std::size_t group = 0;              // '(' in "float (*f)(float)"
+  std::size_t launch = 0;             // "<<<"
   std::vector<std::size_t> commas{};  // between declarators
   bool has_class_key = false;         // class_key may be token 0
 
   bool is_class() const { return has_class_key; }
 };
 
-/// The declaration or statement that begins at token `begin`. `wrapped`: the
-/// '(' around the name in "T (x);", if there is one. Throws: CompileError if it
-/// does not end.
+/// Returns the declaration or statement that begins at token `begin`. `wrapped`
+/// is the '(' around the name in "T (x);", if there is one.
+/// Throws: CompileError if the declaration does not end.
 Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end,
                  std::size_t wrapped = 0);
 
-/// Behind "*", "&", "const" and "A::*" of a declarator.
+/// Returns the index after "*", "&", "const" and "A::*" of a declarator.
 std::size_t behind_marks(const TokenList& tokens, std::size_t i);
 
-/// The name of a class or an enum behind its attributes; 0: it has none.
+/// Returns the name of a class or an enum after its attributes, or 0 if it has
+/// none.
 std::size_t find_class_name(const TokenList& tokens, const Shape& shape);
 
 }  // namespace gpuos::session

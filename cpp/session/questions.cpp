@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kEnd = "gpuos_end_of_questions";
 
-// The file in which the compiler finds the question.
+// Returns the file in which the compiler finds the question.
 std::string file_of(std::size_t index) {
   return concat("gpuos_question_", index, ".");
 }
@@ -18,7 +18,7 @@ std::string questions_of(const std::vector<std::string>& lines) {
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i)
     text += concat("#line 1 \"", file_of(i), "\"\n", lines[i], "\n");
-  // A template without an end is a fatal error: the compiler stops there,
+  // A template without an end is a fatal error. The compiler stops there,
   // before it makes the instances that headers ask for.
   return concat(text, "#line 1 \"", kEnd,
                 "\"\ntemplate <int gpuos_n> struct gpuos_deep : "

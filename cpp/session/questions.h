@@ -6,11 +6,12 @@
 
 namespace gpuos::session {
 
-/// Code that has an error for each of the lines that the compiler refuses.
+/// Returns code that has an error for each of the lines that the compiler
+/// refuses.
 std::string questions_of(const std::vector<std::string>& lines);
 
-/// Which lines it takes, as its log of that code says; nothing if it did not
-/// come to its end.
+/// Returns which lines the compiler takes, from its log of that code. Returns
+/// nothing if the compiler did not reach the end of the code.
 std::vector<bool> answers_in(const std::string& log, std::size_t count);
 
 }  // namespace gpuos::session

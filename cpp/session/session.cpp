@@ -33,7 +33,7 @@ namespace {
 
 using session::DefinitionPtr;
 
-// Why a session of `runtime` cannot load; empty if it can.
+// Returns why a session of `runtime` cannot load, or an empty text if it can.
 std::string refusal_of(const Runtime* runtime) {
   if (runtime == nullptr || runtime->backend() == "cuda") return "";
   return concat(
@@ -92,7 +92,8 @@ class Session::Impl {
                                              std::size_t bytes) const;
 
   session::OwnedMutex mutex;  // one cell at a time
-  session::OwnedMutex state;  // behind mutex; not held while host code runs
+  session::OwnedMutex state;  // locked after mutex, not held while host code
+                              // runs
   Runtime* const runtime;
   session::Bindings bindings;
   session::Workspace workspace;
@@ -105,7 +106,7 @@ class Session::Impl {
   session::HostRunner host;  // last: its variables may use all of them
 
  private:
-  // Whether one of them is to be waited for.
+  // Returns whether the caller must wait for one of the launches.
   bool launch(const std::vector<session::LinkedLaunch>& linked);
   // Waits for submitted tasks, which may use the arrays that are bound.
   void settle() const;
@@ -115,7 +116,7 @@ class Session::Impl {
   void finish(bool is_kept);
 };
 
-/// Everything of a session but a cell takes both of its locks.
+/// Takes both locks of a session, as every function does except a cell.
 class Session::Held {
  public:
   explicit Held(Impl& impl) : cell_(impl.mutex), state_(impl.state) {}
@@ -125,7 +126,7 @@ class Session::Held {
   std::lock_guard<session::OwnedMutex> state_;
 };
 
-/// A lock for calls that change nothing. They work amid a cell of their own
+/// Locks for calls that change nothing. They work within a cell of their own
 /// thread too.
 class Session::Looking {
  public:
@@ -152,7 +153,7 @@ CellResult Session::Impl::run(std::string_view text, std::string_view name,
     all_run = true;
     if (must_wait) device.synchronize();
   } catch (const Cancelled&) {
-    // Running kernels are not stopped, and it does not wait for them.
+    // The session does not stop running kernels, and it does not wait for them.
     finish(all_run);
     throw;
   } catch (...) {
@@ -177,7 +178,8 @@ void Session::Impl::settle() const {
     Interrupt::check("synchronize");
 }
 
-// Code that has run is not undone. From then on definitions stay.
+// Runs host code. Code that has run is not undone, so definitions stay from
+// then on.
 CellResult Session::Impl::run_host(
     session::CellReport& report, CellResult result,
     std::unique_lock<session::OwnedMutex>& held) {
@@ -208,7 +210,7 @@ CellResult Session::Impl::run_host(
   return result;
 }
 
-// An array or a number that is bound; else a variable of the device.
+// Returns an array or a number that is bound, or else a variable of the device.
 std::optional<session::BoundName> Session::Impl::find_bound(
     const std::string& name) {
   if (auto bound = bound_names.find(name)) return bound;
@@ -247,7 +249,7 @@ cu::DeviceGlobal Session::Impl::storage_of(std::string_view name,
   return found;
 }
 
-// Null for one of the device.
+// Returns null for a variable of the device.
 const session::HostVariable* Session::Impl::host_variable(
     std::string_view name, std::size_t bytes) const {
   const session::HostVariable* const own = workspace.host().find_variable(name);
@@ -274,7 +276,8 @@ Session::Session(SessionOptions options) : impl_(make(nullptr, options)) {}
 Session::Session(Runtime& runtime, SessionOptions options)
     : impl_(make(&runtime, options)) {}
 
-// A launch of a kernel that follows may be reading it.
+// close() waits, because a launch of a followed kernel may be reading the
+// session.
 Session::~Session() { impl_->newest->close(); }
 
 CellResult Session::run(std::string_view text, std::string_view name) {

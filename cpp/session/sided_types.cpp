@@ -15,7 +15,7 @@ class TypeWriter {
   TypeWriter(const TokenList& tokens, std::string& text, bool is_for_host)
       : tokens_(tokens), text_(text), is_for_host_(is_for_host) {}
 
-  // The last member comes first, so that places before it stay valid.
+  // Writes the last member first, so that places before it stay valid.
   void write(std::size_t body) {
     std::vector<Shape> members;
     const std::size_t close = tokens_.behind(body) - 1;
@@ -67,7 +67,7 @@ class TypeWriter {
           return has(member, word, end);
         }))
       return;
-    // Its parameters have types that the device does not have.
+    // The member's parameters have types that the device does not have.
     if (!is_for_host_ &&
         (has(member, "friend", end) ||
          has(member, "std", tokens_.behind(member.parameters))))
@@ -85,7 +85,7 @@ class TypeWriter {
     text_.insert(tokens_[member.start].offset, "__device__ ");
   }
 
-  // "static int n;" is a variable of the host.
+  // Writes "static int n;", which is a variable of the host.
   void write_variable(const Shape& member) {
     const bool is_static = has(member, "static", member.end) &&
                            !has(member, "const", member.end) &&
@@ -94,14 +94,14 @@ class TypeWriter {
     if (is_static && !is_for_host_) blank(member.begin, member.end);
   }
 
-  // Returns where a definition goes on after its declaration: ':' or '{'.
+  // Returns where a definition continues after its declaration: ':' or '{'.
   std::size_t end_of_head(const Shape& member) const {
     std::size_t i = tokens_.behind(member.parameters);
     while (i < member.body && !tokens_.is(i, ":")) ++i;
     return i;
   }
 
-  // Newlines stay, so that lines keep their numbers.
+  // Replaces tokens with blanks. Newlines stay, so lines keep their numbers.
   void blank(std::size_t begin, std::size_t end) {
     for (std::size_t i = tokens_[begin].offset; i < tokens_[end - 1].end; ++i) {
       if (text_[i] != '\n') text_[i] = ' ';
@@ -113,7 +113,7 @@ class TypeWriter {
   const bool is_for_host_;
 };
 
-// Puts the written type into `text` and returns true, if `item` is one.
+// Puts the written type into `text` and returns true, if `item` is a type.
 bool write_type(const Item& item, bool is_for_host, std::string& text) {
   if (item.kind != ItemKind::Header || !item.is_shared ||
       !item.key.starts_with("t:") || item.text.find('(') == item.text.npos)

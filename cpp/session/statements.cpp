@@ -90,7 +90,7 @@ constexpr std::array kTypes = std::to_array<std::string_view>(
 constexpr std::array kClassKeys =
     std::to_array<std::string_view>({"struct", "class", "union", "enum"});
 
-// These words begin what declares no variable and no function.
+// These words begin a declaration of neither a variable nor a function.
 constexpr std::array kBeginOthers = std::to_array<std::string_view>(
     {"using", "namespace", "template", "operator", "static_assert", "concept",
      "requires"});
@@ -114,7 +114,7 @@ struct QualifiedName {
   bool is_special = false;  // a destructor or an operator
 };
 
-// "::a::b<int>::c"
+// Reads "::a::b<int>::c".
 QualifiedName read_name(const TokenList& tokens, std::size_t i) {
   QualifiedName name;
   if (tokens.is(i, "::")) ++i;
@@ -123,7 +123,7 @@ QualifiedName read_name(const TokenList& tokens, std::size_t i) {
     name.before_last = std::move(name.last);
     name.last = tokens[i].text;
     ++i;
-    // "<<" is no list of arguments.
+    // "<<" does not begin a list of arguments.
     if (tokens.is(i, "<") && !tokens.is(i + 1, "<") &&
         tokens.behind_angles(i) > i)
       i = tokens.behind_angles(i);
@@ -155,7 +155,7 @@ bool ends_declarator(const TokenList& tokens, std::size_t i) {
   return false;
 }
 
-// "T* p = ...", where "a * b;" is a product.
+// Returns whether the text is "T* p = ...". "a * b;" is a product.
 bool is_pointer_declaration(const TokenList& tokens, std::size_t i) {
   i = behind_marks(tokens, i);
   if (tokens.is(i, "operator")) return true;
@@ -164,7 +164,8 @@ bool is_pointer_declaration(const TokenList& tokens, std::size_t i) {
   return name.is_special || ends_declarator(tokens, name.end);
 }
 
-// "(*f)(int)", "(&a)[2]" and "(A::*m)() const", but not "f(&x)[0]".
+// Returns whether the text is "(*f)(int)", "(&a)[2]" or "(A::*m)() const", but
+// not "f(&x)[0]".
 bool is_group_declaration(const TokenList& tokens, std::size_t open,
                           const std::string& type, const KindOf& kind_of) {
   const std::size_t name = behind_marks(tokens, open + 1);
@@ -193,7 +194,7 @@ bool begins_type(const TokenList& tokens, std::size_t i,
   }
   if (!tokens.is(next, "*") && !tokens.is(next, "&")) return false;
   if (!is_pointer_declaration(tokens, next)) return false;
-  // "a * b;" may compute; "T* p = q;" does not.
+  // "a * b;" may compute, but "T* p = q;" does not.
   const std::size_t declared = behind_marks(tokens, next);
   const bool is_clear = tokens.is(declared, "operator") ||
                         tokens.is(read_name(tokens, declared).end, "=");
@@ -234,7 +235,7 @@ class StatementEnd {
     return behind_semicolon(i);
   }
 
-  // The index behind "if constexpr (...)".
+  // Returns the index after "if constexpr (...)".
   std::size_t behind_condition(std::size_t i) const {
     std::size_t open = i + 1;
     if (tokens_.is(open, "constexpr")) ++open;
@@ -274,7 +275,7 @@ Part part_of(const TokenList& tokens, TokenRange range, const KindOf& kind_of,
   const Token& first = tokens[begin];
   if (first.kind == TokenKind::Number || first.kind == TokenKind::Text)
     return Part::Argument;
-  // "int(3)" and "A(3)", but not "int (*f)(int)" and "A (&a)[2]".
+  // "int(3)" and "A(3)" convert, but "int (*f)(int)" and "A (&a)[2]" do not.
   const auto converts = [&](std::size_t open) {
     return tokens.is(open, "(") && !tokens.is(open + 1, "*") &&
            !tokens.is(open + 1, "&");
@@ -297,13 +298,13 @@ Part part_of(const TokenList& tokens, TokenRange range, const KindOf& kind_of,
     return kind == NameKind::Unknown ? Part::Unknown
                                      : part_if(kind == NameKind::Value);
   };
-  // "N" and "n::k", but not "T" and "std::vector<T>".
+  // "N" and "n::k" may be arguments, but "T" and "std::vector<T>" are not.
   if (next >= end) return part_of_name();
   if (is_plain_name(tokens, next)) return Part::Parameter;
   // "T()" is a function's type.
   if (tokens.is(next, "(") && next + 2 == end) return part_of_name();
   if (tokens.is(next, "(")) return part_if(converts(next));
-  // "a * 2", but not "T*" and "T* const".
+  // "a * 2" is a product, but "T*" and "T* const" are types.
   const std::size_t operand = behind_marks(tokens, next);
   if (operand > next) {
     if (operand >= end || tokens.is(next, "const")) return Part::Parameter;
@@ -345,7 +346,7 @@ bool is_statement(const TokenList& tokens, std::size_t i,
   if (is_deduction_guide(tokens, i)) return false;
   if (begins_type(tokens, i, kind_of)) return false;
   const QualifiedName name = read_name(tokens, i);
-  // "k<float><<<1, 1>>>(x);", but "f(x)" and "f(), g();" are expressions.
+  // "k<float><<<1, 1>>>(x);" is no expression, but "f(x)" and "f(), g();" are.
   if (tokens.is(name.end, "<<<")) return false;
   if (tokens.is(name.end, "(") && name.end == i + 1) {
     const std::size_t behind = tokens.behind(name.end);
@@ -384,7 +385,7 @@ std::size_t find_wrapped_name(const TokenList& tokens, std::size_t i,
       has_type = ++i > 0;
     const bool is_text = tokens.is(i, "extern") && i + 1 < tokens.size() &&
                          tokens[i + 1].kind == TokenKind::Text;
-    const bool has_arguments =  // "alignas(8)", but not "int (x)"
+    const bool has_arguments =  // as in "alignas(8)"
         tokens.is(i + 1, "(") && (!has_type || tokens.is(i, "decltype"));
     if (has_arguments) i = tokens.behind(i + 1) - 1;
     if (is_text) ++i;
@@ -426,7 +427,7 @@ bool holds_arguments(const TokenList& tokens, std::size_t open,
                      const KindOf& kind_of) {
   const std::vector<TokenRange> ranges =
       split_commas(tokens, open + 1, tokens.behind(open) - 1);
-  // Where one part is told all are; else the compiler knows.
+  // If one part is known, all are. Otherwise the compiler decides.
   for (const bool is_needed : {false, true}) {
     std::set<Part> parts;
     for (const TokenRange range : ranges) {

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view kHolder = "gpuos_parts_of";
 
-// The '[' behind "auto", "const auto&" or "auto&&"; 0: none.
+// Returns the '[' after "auto", "const auto&" or "auto&&", or 0 if there is
+// none.
 std::size_t find_names(const TokenList& tokens, const Shape& shape) {
   std::size_t i = shape.start;
   while (tokens.is_identifier(i) && !tokens.is(i, "auto")) ++i;
@@ -67,7 +68,7 @@ std::vector<Item> structured_binding(const TokenList& tokens,
   std::vector<Item> items;
   Item& whole =
       items.emplace_back(variable(tokens[shape.begin], scopes, holder));
-  // If it is no reference, only what refers to its parts is const.
+  // Without a reference, only the references to the parts are const.
   whole.text = concat(marks < open ? constant : "", "auto",
                       tokens.text(marks, open), " ");
   whole.name_at = whole.text.size();

@@ -12,7 +12,7 @@ namespace gpuos::session {
 namespace {
 
 // Returns the primary spelling of operators and brackets that have another one.
-// Empty for all others.
+// Returns an empty text for all others.
 std::string_view primary_spelling(std::string_view text) {
   using Pair = std::pair<std::string_view, std::string_view>;
   constexpr std::array kSpellings = std::to_array<Pair>({{"and", "&&"},
@@ -78,7 +78,7 @@ class Tokenizer {
     }
   }
 
-  // Counts the lines up to `offset`, which never goes back.
+  // Counts the lines up to `offset`, which never decreases.
   void place(std::size_t offset, int& line, int& column) {
     for (; counted_ < offset; ++counted_) {
       if (text_[counted_] != '\n') continue;
@@ -98,7 +98,7 @@ class Tokenizer {
     if (token.kind == TokenKind::OpenRaw)
       fail("expected the end of a raw string, found the end of the cell");
     if (token.kind != TokenKind::OpenText) return;
-    // What a conditional leaves out may be prose.
+    // The text that a conditional omits may be prose.
     if (conditionals_ <= 0)
       fail(concat("expected a closing ",
                   token.text[token.text.find_first_of("\"'")],
@@ -148,7 +148,7 @@ class Tokenizer {
   const CellText& cell_;
   std::string_view text_;
   CScanner scanner_;
-  int conditionals_ = 0;  // that are open
+  int conditionals_ = 0;  // number of open conditionals
   std::size_t counted_ = 0;
   std::size_t line_begin_ = 0;
   int line_ = 1;
@@ -217,7 +217,7 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
     if (token.kind != TokenKind::Punctuator || token.text.size() != 1) continue;
     const char c = token.text[0];
     if (c == '(' || c == '[' || c == '{') open.push_back(i);
-    // The number that clang takes. The reader is recursive.
+    // This is clang's limit. The reader is recursive.
     constexpr std::size_t kMostOpen = 256;
     if (open.size() > kMostOpen)
       fail_at(cell, token.line, token.column,

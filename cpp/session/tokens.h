@@ -12,26 +12,26 @@ namespace gpuos::session {
 
 using TokenKind = CTokenKind;
 
-/// A token in its primary spelling: "{" for "<%", and "&" twice for "and".
+/// Holds a token in its primary spelling: "{" for "<%", and "&" twice for
+/// "and".
 struct Token : CToken {
-  std::size_t offset;  // of its first byte in the cell
+  std::size_t offset;  // offset of its first byte in the cell
   std::size_t end;     // the offset after it in the cell
   int line;            // from 1
   int column;          // from 1
 };
 
-/// The text of one cell and what its messages call it.
+/// Holds the text of one cell and its name in messages.
 struct CellText {
   std::string name;  // "cell 3"
   std::string text;
   std::string written{};  // before macros were replaced, if they were
 };
 
-/// A text whose lines end as those of this library do, without a mark of its
-/// byte order.
+/// Returns a text with this library's ends of lines, without a byte order mark.
 std::string in_plain_lines(std::string_view text);
 
-/// `text` at a line and a column of the cell `name`, behind what is blank, so
+/// Returns `text` at a line and a column of the cell `name`, after blanks, so
 /// that messages have its place.
 CellText at_place(const std::string& name, int line, int column,
                   std::string_view text);
@@ -40,23 +40,23 @@ CellText at_place(const std::string& name, int line, int column,
 [[noreturn]] void fail_at(const CellText& cell, int line, int column,
                           const std::string& what);
 
-/// Comments and white space are left out.
+/// Returns the tokens without comments and white space.
 /// Lifetime: tokens point into `cell.text`.
 /// Throws: CompileError for a text or a comment without an end.
 std::vector<Token> tokenize(const CellText& cell);
 
-/// For each bracket the index of its partner, else 0.
+/// Returns for each bracket the index of its partner, and 0 for other tokens.
 /// Throws: CompileError for one without a partner.
 std::vector<std::size_t> match_brackets(const CellText& cell,
                                         const std::vector<Token>& tokens);
 
-/// "define" of "#  define N 4".
+/// Returns "define" of "#  define N 4".
 std::string_view directive_word(std::string_view line);
 
 bool is_keyword(std::string_view identifier);
 
-/// The identifiers in a piece of code, suffixes of literals and those of its
-/// directives included, keywords not.
+/// Returns the identifiers in a piece of code. These include suffixes of
+/// literals and the identifiers of directives, but no keywords.
 std::set<std::string> identifiers_of(std::string_view code);
 
 }  // namespace gpuos::session

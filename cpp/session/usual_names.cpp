@@ -10,7 +10,8 @@
 namespace gpuos::session {
 namespace {
 
-// Overloads, not a template: std::max of "using namespace std;" is worse.
+// The text has overloads, because a template would be worse for std::max of
+// "using namespace std;".
 constexpr std::string_view kText = R"(
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ GPUOS_VECTORS(double, double, 16, 16)
 #undef GPUOS_VECTORS
 )";
 
-// The names that the headers above declare.
+// The headers above declare these names.
 constexpr std::string_view kOthers =
     "malloc calloc realloc free exit abort abs labs llabs atoi atof atol rand "
     "srand getenv system qsort strtol strtod RAND_MAX EXIT_SUCCESS "
@@ -94,7 +95,7 @@ const std::set<std::string>& names() {
   return all;
 }
 
-// Calls `visit` for each name between quotes, until it says yes.
+// Calls `visit` for each name between quotes, until it returns true.
 template <typename Visit>
 bool visit_quoted(std::string_view error, Visit visit) {
   const std::string_view line = error.substr(0, error.find('\n'));

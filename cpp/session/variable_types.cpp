@@ -8,7 +8,7 @@ namespace gpuos::session {
 std::string VariableTypes::find(const Definition& variable) {
   const std::string name = variable.qualified_name();
   const std::string asked = jit::type_question(name);
-  // The name too: the header may be the same for two variables.
+  // The key has the name too, because two variables may have equal headers.
   const Source source{
       header_.select(identifiers_of(name), nullptr).text + jit::kTypeSpeller,
       variable.cell,

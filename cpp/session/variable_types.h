@@ -9,14 +9,14 @@
 
 namespace gpuos::session {
 
-/// How C++ spells the types of the device's variables, which the compiler
-/// finds: a definition is text.
+/// Finds the C++ spelling of the types of the device's variables. The compiler
+/// finds them, because a definition is text.
 class VariableTypes {
  public:
   VariableTypes(const Header& header, Compiler& compiler)
       : header_(header), compiler_(compiler) {}
 
-  /// "int [3]". Compiles something small, once for a type.
+  /// Returns "int [3]". Compiles a small source once for each type.
   /// Throws: CompileError.
   std::string find(const Definition& variable);
 

@@ -8,7 +8,7 @@ namespace gpuos::session {
 namespace {
 
 struct Declarator {
-  std::size_t begin = 0;  // behind the base type
+  std::size_t begin = 0;  // after the base type
   std::size_t end = 0;    // its ',' or ';'
   std::size_t name = 0;
   std::size_t group = 0;        // '(' of "(*f)(int)"; 0: none
@@ -19,7 +19,7 @@ bool is_pointer_mark(const TokenList& tokens, std::size_t i) {
   return tokens.is(i, "*") || tokens.is(i, "&");
 }
 
-// "[[maybe_unused]]"
+// Returns whether the tokens are "[[maybe_unused]]".
 bool is_attribute_list(const TokenList& tokens, std::size_t i) {
   return tokens.is(i, "[") && tokens.is(i + 1, "[");
 }
@@ -34,7 +34,8 @@ std::size_t find_initializer(const TokenList& tokens, std::size_t begin,
   return 0;
 }
 
-// The '(' of "x(3)", but not of "(*f)(int)"; 0: none.
+// Returns the '(' of "x(3)", but not of "(*f)(int)". Returns 0 if there is
+// none.
 std::size_t find_arguments(const TokenList& tokens, std::size_t begin,
                            std::size_t end) {
   for (std::size_t i = begin; i < end;) {
@@ -45,8 +46,8 @@ std::size_t find_arguments(const TokenList& tokens, std::size_t begin,
   return 0;
 }
 
-// The identifier before '[', or before the end; in "(*f)(int)" that in the
-// first parentheses.
+// Returns the identifier before '[' or before the end. In "(*f)(int)" it is in
+// the first parentheses.
 std::size_t find_name(const TokenList& tokens, std::size_t group,
                       std::size_t begin, std::size_t end) {
   std::size_t at = end;
@@ -57,7 +58,8 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
     for (std::size_t i = begin; i < end; ++i) {
       if (tokens.is(i, "<") && tokens.behind_angles(i) > i)
         i = tokens.behind_angles(i);
-      // "n __attribute__((unused))", but not before the type.
+      // The attribute in "n __attribute__((unused))" comes after the name, not
+      // before the type.
       const bool is_behind = i > begin + 1 && tokens.is(i, "__attribute__");
       if ((!tokens.is(i, "[") && !is_behind) || i == begin) continue;
       at = i;
@@ -72,7 +74,8 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
                             tokens.plain(begin, end), "'"));
 }
 
-// The second '<' of "<<", the '=' of ">=": tokens are single characters.
+// Returns whether the token is the second '<' of "<<" or the '=' of ">=".
+// Tokens are single characters.
 bool is_one_operator(const TokenList& tokens, std::size_t i) {
   constexpr std::string_view kOperators = "<>=&|+-*/%!^.";
   const auto is_operator = [&](const Token& token) {
@@ -84,7 +87,7 @@ bool is_one_operator(const TokenList& tokens, std::size_t i) {
 }
 
 bool is_dropped(const TokenList& tokens, std::size_t i) {
-  // "C" of extern "C"
+  // This is the "C" of extern "C".
   if (tokens[i].kind == TokenKind::Text && i > 0 && tokens.is(i - 1, "extern"))
     return true;
   return tokens.is(i, "static") || tokens.is(i, "inline") ||
@@ -101,7 +104,7 @@ bool takes_argument(const TokenList& tokens, std::size_t i) {
          tokens.is(i + 1, "(");
 }
 
-// How many elements "{1, 2, 3}" has.
+// Returns how many elements "{1, 2, 3}" has.
 std::string count_of(const TokenList& tokens, const Declarator& declarator) {
   std::size_t open = declarator.initializer;
   if (tokens.is(open, "=")) ++open;
@@ -140,7 +143,7 @@ class Variables {
     return false;
   }
 
-  // Before the first declarator stands the type.
+  // The type comes before the first declarator.
   std::size_t find_group(std::size_t begin, std::size_t end) const {
     if (declarators_.empty()) return shape_.group < end ? shape_.group : 0;
     while (is_pointer_mark(tokens_, begin)) ++begin;
@@ -152,7 +155,7 @@ class Variables {
     const auto add = [&](std::size_t end) {
       Declarator declarator{.begin = begin, .end = end};
       declarator.initializer = find_initializer(tokens_, begin, end);
-      // "T x(3), y(4);"
+      // The loop reads "T x(3), y(4);".
       if (declarator.initializer == 0)
         declarator.initializer =
             declarators_.empty()
@@ -230,17 +233,18 @@ class Variables {
     return item;
   }
 
-  // A constant that no host code will write: the compiler may fold it.
+  // Returns whether the variable is a constant that no host code will write.
+  // The compiler may fold it.
   bool is_own_copy(const Declarator& declarator) const {
     if (declarator.initializer == 0) return false;
     if (base_has("constexpr")) return true;
     if (base_has("__constant__") || !base_has("const")) return false;
-    // "const int A::x = 3;" is the class's.
+    // "const int A::x = 3;" belongs to the class.
     return !is_pointer_mark(tokens_, declarator.name - 1) &&
            !tokens_.is(declarator.name - 1, "::") && declarator.group == 0;
   }
 
-  // The definition alone, with its lines where they were.
+  // Returns the definition alone, with its lines where they were.
   std::string define(const Declarator& declarator, Item& item) const {
     std::string text;
     std::size_t line = static_cast<std::size_t>(item.line);
@@ -254,11 +258,11 @@ class Variables {
         if (is_rest ||
             (is_dropped(tokens_, i) && i < declarators_.front().begin))
           continue;
-        // A macro may make a text of it: blanks stay as they are.
+        // Blanks stay as they are, because a macro may make a text of them.
         const bool is_joined = i > begin && tokens_[i - 1].end == token.offset;
         if (!text.empty() && !is_joined) text += ' ';
         if (i == declarator.name) item.name_at = text.size();
-        // "<%" stays as well, and is not "{" to a macro.
+        // "<%" stays as well, because a macro distinguishes it from "{".
         const std::string written = tokens_.text(i, i + 1);
         text += written;
         line += static_cast<std::size_t>(std::ranges::count(written, '\n'));
@@ -269,8 +273,9 @@ class Variables {
     return text + ";";
   }
 
-  // "struct gpuos_of_x { float x[4]; }; extern __device__
-  // decltype(gpuos_of_x::x)& x;" says it for every declarator there is.
+  // Returns the declaration "struct gpuos_of_x { float x[4]; }; extern
+  // __device__ decltype(gpuos_of_x::x)& x;". This form works for every
+  // declarator.
   std::string refer(const Declarator& declarator, const Item& item) const {
     std::string member;
     const auto append = [&](std::size_t begin, std::size_t end) {
@@ -299,8 +304,9 @@ class Variables {
                   "::", item.name, ")& ", item.name, ";");
   }
 
-  // "inline __device__ auto* gpuos_of_x() { return &y; } extern __device__
-  // decltype(gpuos_of_x())& x;": a result is deduced as a variable is.
+  // Returns the declaration "inline __device__ auto* gpuos_of_x() { return &y;
+  // } extern __device__ decltype(gpuos_of_x())& x;". A function's result is
+  // deduced like a variable.
   std::string refer_deduced(const Declarator& declarator,
                             const Item& item) const {
     const std::size_t value = declarator.initializer + 1;

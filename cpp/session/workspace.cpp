@@ -34,7 +34,7 @@ std::string_view kind_of(const Item& item) {
   }
 }
 
-// A kernel, a declaration of one or a template.
+// Returns whether the item is a kernel, a declaration of one or a template.
 bool is_kernel(const Item& item) {
   if (item.kind == ItemKind::Kernel) return true;
   return (item.kind == ItemKind::Declaration ||
@@ -45,7 +45,7 @@ bool is_kernel(const Item& item) {
 
 }  // namespace
 
-// Macros are those of both compilers.
+// Returns flags for the macros, which both compilers get.
 std::vector<std::string> Workspace::host_flags(const JitOptions& options) {
   std::vector<std::string> flags;
   for (const auto& [name, text] : options.defines)
@@ -78,7 +78,8 @@ CellReport Workspace::run_text(const CellText& cell) {
   return report;
 }
 
-// A definition is one thing for the whole session, so that one side is asked.
+// Returns the part that a compiler takes. A definition counts for the whole
+// session, so only one side is asked.
 std::size_t Workspace::choose(const Conditional& conditional,
                               const CellText& cell) {
   if (conditional.has_host_code) return host_.choose(conditional, cell);
@@ -98,9 +99,9 @@ std::size_t Workspace::choose(const Conditional& conditional,
   throw Error(concat(cell.name, ": expected an #error of a choice"));
 }
 
-// Once more, with what no device takes for the host alone. If the host does
-// not take the same line either, the device's words are right unless it uses a
-// library.
+// Compiles the cell again and keeps the items for the host alone that no device
+// takes. If the host refuses an equal line too, the device's error is right,
+// unless the item uses a library.
 void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
                              CellReport& report, const CompileError& first,
                              const std::exception_ptr& error) {
@@ -120,10 +121,10 @@ void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
     const auto says = [](const CompileError& one, std::string_view words) {
       return std::string_view(one.what()).find(words) != words.npos;
     };
-    // A name that is missing is that of the missing header.
+    // The missing name is from the missing header.
     const bool lacks_header =
         says(first, "open source file") && says(own, "is undefined");
-    const bool is_about_sides =  // and not about the line
+    const bool is_about_sides =  // the error is not about the line
         says(first, "execution space");
     if (!lacks_header && (uses_library || !is_same || is_about_sides)) throw;
     std::rethrow_exception(error);
@@ -203,7 +204,7 @@ bool Workspace::is_host_statement(const Item& item,
         attempt.host_names.contains(item.name))
       return true;
     if (find_launches(item.name) != nullptr) return false;
-    // An included function is known to the compiler alone.
+    // Only the compiler knows an included function.
     return host_.has_own(item.name) || host_.find(key) != nullptr ||
            attempt.has_includes || host_.has_includes() ||
            item.name.starts_with("cuda");
@@ -222,7 +223,8 @@ bool Workspace::is_host_statement(const Item& item,
   });
 }
 
-// A name is one thing on both sides.
+// Refuses a name of the other side, because a name has one meaning on both
+// sides.
 void Workspace::refuse_other_side(const Item& item,
                                   const CellText& cell) const {
   const std::string qualifier = qualifier_of(item.scopes);
@@ -267,7 +269,7 @@ void Workspace::take(const Item& item, Attempt& attempt, CellReport& report) {
     if (item.kind == ItemKind::Function) host.kind = ItemKind::HostFunction;
     if (item.kind == ItemKind::Declaration)
       host.kind = ItemKind::HostDeclaration;
-    // One object, where the device has a copy for each kernel.
+    // The host has one object, but the device has a copy for each kernel.
     if (is_host_only && item.key.starts_with("v:") &&
         !item.key.starts_with("v:template ") &&
         item.text.find("constexpr") == item.text.npos)
@@ -335,7 +337,8 @@ void Workspace::take_device(const Item& item, Attempt& attempt,
     attempt.jobs.push_back(make_job(item, report.cell, header_));
 }
 
-// A definition follows, so that the declaration may be constexpr or inline.
+// Puts the whole declaration, which may be constexpr or inline, because a
+// definition follows.
 void Workspace::put_whole(const std::string& declaration) {
   const EntryPtr entry = header_.find(declaration);
   if (entry == nullptr || entry->item.header == entry->item.text) return;
@@ -366,7 +369,8 @@ void Workspace::set_launches(const Item& item, const std::string& cell) {
   launches_[item.name] = {cell, item.statements};
 }
 
-// A function of host code takes the place of one that launches only.
+// Drops a function that only launches, because a function of host code replaces
+// it.
 void Workspace::drop_launches(const std::string& name) {
   const auto old = launches_.find(name);
   if (old == launches_.end()) return;

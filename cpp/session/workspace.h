@@ -21,28 +21,30 @@
 
 namespace gpuos::session {
 
-/// The definitions and launches of one cell.
+/// Holds the definitions and launches of one cell.
 struct CellReport {
   std::string cell;
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
   std::vector<Item> statements;      // Launch and Call
-  std::string log;                   // what the compiler said
-  /// Where the cell has host code: its statements are items of `host_cell`.
+  std::string log;                   // output of the compiler
+  /// Holds the unit if the cell has host code. Its statements are items of
+  /// `host_cell`.
   std::optional<HostUnit> host_unit{};
   HostCell host_cell{};
 };
 
-/// "void name() { k<<<1, 1>>>(); }"
+/// Holds "void name() { k<<<1, 1>>>(); }".
 struct LaunchFunction {
   std::string cell;
   std::vector<Item> statements;
 };
 
-/// Everything that a session knows, without a device. A cell is a transaction:
-/// between run() and accept() it can be taken back whole.
+/// Holds everything that a session knows, without a device. A cell is a
+/// transaction: between run() and accept() it can be taken back whole.
 class Workspace {
  public:
-  /// Cells that undo() can take back; what older ones replaced is forgotten.
+  /// Limits the cells that undo() can take back. Entries that older cells
+  /// replaced are forgotten.
   static constexpr std::size_t kUndoable = 64;
 
   Workspace(const jit::Nvrtc& api, CompilerSettings settings,
@@ -55,27 +57,27 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  /// Compile a cell. An empty name is "cell <number>". On an error everything
-  /// is as it was.
+  /// Compiles a cell. An empty name is "cell <number>". After an error nothing
+  /// has changed.
   /// Throws: CompileError.
   CellReport run(std::string_view text, std::string_view name);
-  /// Keep what the last run() did.
+  /// Keeps the changes of the last run().
   void accept();
-  /// Take back what the last run() did.
+  /// Takes back the changes of the last run().
   void roll_back();
-  /// Take back the last accepted cell. False if there is none.
+  /// Takes back the last accepted cell. Returns false if there is none.
   bool undo();
 
-  /// Up to date; "k", "m::k", "k(int)" or "k<float>".
+  /// Returns the current kernel of "k", "m::k", "k(int)" or "k<float>".
   /// Throws: CompileError if it is declared only or its instance has an error,
   /// InvalidArgument if there is no such name.
   DefinitionPtr kernel(std::string_view name);
   DefinitionPtr function(std::string_view name);
-  /// The kernel of a stub: of several of its name the one with its key.
+  /// Returns the kernel of a stub. If several have its name, the key decides.
   DefinitionPtr kernel(std::string_view name, const std::string& key);
-  /// Null if there is none.
+  /// Returns null if there is none.
   DefinitionPtr find_variable(std::string_view name) const;
-  /// Null if there is none.
+  /// Returns null if there is none.
   const LaunchFunction* find_launches(const std::string& name) const;
 
   Linker& linker() { return linker_; }
@@ -90,18 +92,18 @@ class Workspace {
   std::vector<std::string> names() const;
 
  private:
-  /// The state of one attempt at a cell.
+  /// Holds the state of one attempt at a cell.
   struct Attempt {
     const CellText& cell;
     std::set<std::string> host_only;  // keys of items that no device takes
     std::set<std::string> keys{};
     std::vector<CompileJob> jobs{};
     std::vector<EntryPtr> added{};
-    std::set<std::string> host_names{};      // that the cell defines
-    std::set<std::string> host_functions{};  // keys
+    std::set<std::string> host_names{};      // names that the cell defines
+    std::set<std::string> host_functions{};  // keys of functions
     bool needs_host = false;
     bool has_includes = false;
-    bool is_clash = false;  // of names, on the device
+    bool is_clash = false;  // names clash on the device
   };
 
   static std::vector<std::string> host_flags(const JitOptions& options);
@@ -139,18 +141,21 @@ class Workspace {
   [[noreturn]] void fail_unknown(std::string_view name,
                                  std::string_view wanted) const;
 
-  std::vector<std::string> folders_;              // of headers
-  std::map<std::string, std::string> headers_{};  // their texts, by path
-  bool takes_headers_ = true;                     // as parts of a cell
-  bool has_headers_ = false;                      // the cell that runs
+  std::vector<std::string> folders_;              // folders of headers
+  std::map<std::string, std::string> headers_{};  // texts of headers by path
+  bool takes_headers_ = true;                     // headers become parts of a
+                                                  // cell
+  bool has_headers_ = false;                      // the running cell has
+                                                  // headers
   HostProgram host_;
   Header header_;
   Definitions definitions_;
-  Macros macros_;                            // of accepted cells
-  Macros reading_;                           // and of the cell that runs
-  std::vector<std::string> packs_ = {""};    // of accepted cells
-  std::vector<std::string> reading_packs_;   // and of the cell that runs
-  std::map<std::string, NameKind> answers_;  // of the C++ compiler, for a cell
+  Macros macros_;                            // macros of accepted cells
+  Macros reading_;                           // macros of the running cell too
+  std::vector<std::string> packs_ = {""};    // values of accepted cells
+  std::vector<std::string> reading_packs_;   // values of the running cell too
+  std::map<std::string, NameKind> answers_;  // answers of the C++ compiler, for
+                                             // a cell
   std::map<std::string, LaunchFunction> launches_;
   std::map<std::string, DefinitionPtr> instances_;
   Compiler compiler_;

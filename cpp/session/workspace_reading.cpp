@@ -1,4 +1,5 @@
-// How a workspace reads a cell: what it knows of names, macros and headers.
+// This file has the parts of a workspace that read a cell: names, macros and
+// headers.
 #include <algorithm>
 #include <exception>
 
@@ -10,7 +11,7 @@
 namespace gpuos::session {
 namespace {
 
-// Spells "%:define" as "# define", which the session looks for.
+// Spells "%:define" as "# define", which the session searches for.
 std::string with_plain_directives(std::string text) {
   if (text.find("%:") == text.npos) return text;
   const CellText cell{"", text};
@@ -36,12 +37,12 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   Macros macros = macros_;
   MacroDoubts doubts;
   std::string expanded = macros.expand(cell, doubts);
-  // The preprocessor is asked for macros of headers only if a name can be
-  // nothing else.
+  // The preprocessor is asked for macros of headers only if a name can only be
+  // such a macro.
   const auto look_for = [&](const std::set<std::string>& names) {
     if (names.empty() || !has_includes) return false;
     Macros more = macros_;
-    // Without directives it has the macros of the cells before it.
+    // Without directives the preprocessor has the macros of the earlier cells.
     const CellText asked{
         cell.name, cell.text.find('#') == cell.text.npos ? "" : cell.text};
     if (!more.take_some(host_.macros_of(asked), names)) return false;

@@ -26,7 +26,7 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
   }
   const Borrow borrow(array);
   borrow.mark_exported();
-  borrow.wait();  // this runtime knows none of the tasks of that one
+  borrow.wait();  // this runtime does not know the other one's tasks
   keep(py::reinterpret_borrow<py::object>(object));
   return borrow.view();
 }

@@ -15,10 +15,11 @@
 
 namespace gpuos::python {
 
-/// Whom to tell of foreign arrays; null as a rule. Under the GIL.
+/// Observes foreign arrays. It is usually null. Access needs the GIL.
 inline const ArrayWatch* array_watch = nullptr;
 
-/// The arrays of one call: their views, and what must stay alive.
+/// Holds the arrays of one call: their views, and the objects that must stay
+/// alive.
 ///
 /// Threads: the GIL is held when it is made, filled and destroyed.
 class Arguments {
@@ -31,7 +32,8 @@ class Arguments {
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  /// Throws: InvalidArgument for what is no array of the runtime's memory.
+  /// Returns the view of an input. Throws: InvalidArgument if `object` is no
+  /// array in the runtime's memory.
   TensorView view(PyObject* object, Role role) {
     if (Py_TYPE(object) == array_type) {
       Array& array = *native<Array>(object);
@@ -39,14 +41,15 @@ class Arguments {
     }
     return view_other(object, role);
   }
-  /// Returns the view of an output. Throws: as view(), and for one element.
+  /// Returns the view of an output. Throws: the errors of view(), also for a
+  /// single element.
   TensorView out_view(PyObject* object, Role role) {
     if (Py_TYPE(object) == array_type && native<Array>(object)->is_element())
       refuse_element(role.text());
     return view(object, role);
   }
 
-  /// Keep `object` until the task is done.
+  /// Keeps `object` until the task is done.
   void keep(pybind11::object object) {
     if (few_kept_ < kFewKept) {
       kept_few_[few_kept_++] = std::move(object);
@@ -55,10 +58,10 @@ class Arguments {
     }
   }
   bool has_foreign() const noexcept { return few_kept_ > 0; }
-  /// Keep what holds the arrays for as long as they are borrowed.
+  /// Keeps the holder of the arrays for as long as they are borrowed.
   void hold(pybind11::object holder) { holder_ = std::move(holder); }
 
-  /// Hand what must outlive the call to the runtime.
+  /// Passes the objects that must outlive the call to the runtime.
   void keep_until(const Ticket& ticket);
 
  private:
@@ -78,10 +81,10 @@ class Arguments {
   void tell(PyObject* object);
 
   RuntimeObject& runtime_;
-  bool is_told_ = false;  // the watch: of a foreign array
+  bool is_told_ = false;  // the watch is told of a foreign array
   pybind11::object holder_;
   std::size_t few_ = 0;
-  // The way of submit() allocates nothing.
+  // submit() takes this path and allocates nothing.
   alignas(Borrow) std::array<std::byte, kFew * sizeof(Borrow)> few_borrows_;
   std::vector<Borrow> many_;
   std::size_t few_kept_ = 0;
@@ -89,7 +92,7 @@ class Arguments {
   std::vector<pybind11::object> kept_;
 };
 
-/// Throws: TypeError if __init__ never ran.
+/// Returns the runtime. Throws: TypeError if __init__ never ran.
 RuntimeObject& runtime_of(PyObject* self);
 
 }  // namespace gpuos::python

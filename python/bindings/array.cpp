@@ -49,7 +49,7 @@ TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
   return view;
 }
 
-// zeros() fills words of this size, whatever the dtype.
+// zeros() fills words of this size for every dtype.
 constexpr std::size_t kWordBytes = 4;
 
 std::size_t words_in(std::size_t bytes) {
@@ -74,8 +74,7 @@ Array::Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
     : runtime_(std::move(runtime)), buffer_(std::move(buffer)), view_(view) {}
 
 Array::~Array() {
-  // Only who holds the array, which nobody does any more, changes whether it
-  // has one.
+  // Only holders of the array change `operation_`, and now there are none.
   if (operation_ != nullptr) {
     const WithLock lock;
     leave_operation();
@@ -130,8 +129,8 @@ bool Array::keep_for_results(PyObject* self) noexcept {
   leave_operation();
   ResultArrays* results = runtime_->results();
   if (results == nullptr || !results->give(self, bytes())) return false;
-  // The runtime must not keep itself alive. If this was its last owner it ends
-  // here, and all that it keeps with it: nothing may follow.
+  // The runtime must not keep itself alive. If the array was its last owner,
+  // the runtime ends here with all that it keeps. No code may follow.
   const std::shared_ptr<RuntimeObject> last = std::move(runtime_);
   return true;
 }
@@ -146,7 +145,8 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
   Buffer buffer;
   {
     const WithoutGil no_gil;
-    // An empty array has an address too: a null one means a mistake.
+    // An empty array has an address too, because a null address means a
+    // mistake.
     buffer = runtime.core().allocate(kWordBytes *
                                      std::max<std::size_t>(words_in(bytes), 1));
   }
@@ -163,7 +163,7 @@ py::object Array::make_deferred(RuntimeObject& runtime,
   py::object made;
   if (bytes <= ResultArrays::kMostBytes) {
     made = make_result(runtime, form);
-  } else {  // memory that may never be needed
+  } else {  // the program may never need this memory
     made = py::cast(
         std::make_unique<Array>(runtime.shared_from_this(), Buffer(), form));
   }

@@ -15,8 +15,8 @@ namespace gpuos::python {
 
 struct DeferredOperation;
 
-/// Python's gpuos.Array: memory of a runtime with a shape and a dtype, or a
-/// view of one.
+/// Implements Python's gpuos.Array: memory of a runtime with a shape and a
+/// dtype, or a view of one.
 class Array {
  public:
   Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
@@ -25,65 +25,68 @@ class Array {
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
-  /// Throws: InvalidArgument for a negative or too large shape.
+  /// Allocates an array. Throws: InvalidArgument for a negative or too large
+  /// shape.
   static std::unique_ptr<Array> allocate(RuntimeObject& runtime,
                                          const std::vector<std::int64_t>& shape,
                                          DType dtype);
-  /// A new one for what a task writes before anybody looks at it: other tasks
-  /// may still use the memory.
+  /// Returns a new array that a task writes before any reader. Other tasks may
+  /// still use the memory.
   static pybind11::object make_result(RuntimeObject& runtime,
                                       const TensorView& form);
-  /// A new one for what `operation` will give.
+  /// Returns a new array for the result of `operation`.
   static pybind11::object make_deferred(
       RuntimeObject& runtime, std::shared_ptr<DeferredOperation> operation);
-  /// Where the operation writes. Throws: as Runtime::allocate().
+  /// Returns where the operation writes. Throws: the errors of
+  /// Runtime::allocate().
   const TensorView& memory_of_result();
   void set_computed() noexcept;
-  /// Called in place of the destructor: whether the runtime keeps `self`, which
+  /// Replaces the destructor. Returns whether the runtime keeps `self`, which
   /// is this array, for other results.
   bool keep_for_results(PyObject* self) noexcept;
-  /// An array without memory. Throws: InvalidArgument, as allocate().
+  /// Returns the view of an array without memory. Throws: InvalidArgument, as
+  /// allocate() does.
   static TensorView form_of(const std::vector<std::int64_t>& shape,
                             DType dtype);
 
-  /// Shape, dtype and strides, also of one that was freed. No address: that
-  /// takes a Borrow.
+  /// Returns shape, dtype and strides, also of a freed array. It has no
+  /// address, because that takes a Borrow.
   TensorView form() const;
   bool is_freed() const noexcept { return is_freed_; }
-  /// Whether x += y makes a new array, as for NumPy's scalars: a result without
-  /// axes, which other names may refer to.
+  /// Returns whether x += y makes a new array, as for NumPy's scalars. The
+  /// array is then a result without axes, to which other names may refer.
   bool is_number() const noexcept { return is_number_; }
-  /// Whether it is the copy that x[i] makes, or a view of one. A write into it
-  /// would be lost.
+  /// Returns whether the array is the copy that x[i] makes, or a view of one. A
+  /// write into it would be lost.
   bool is_element() const noexcept { return is_element_; }
   void set_element() noexcept { is_number_ = is_element_ = true; }
   void set_number(bool is_number) noexcept { is_number_ = is_number; }
-  /// Returns the view that this element copies, if nothing else is deferred:
-  /// the view still has the value. Null otherwise.
+  /// Returns the view that this element copies, if nothing else is deferred.
+  /// The view still has the value then. Returns null otherwise.
   Array* element_source() const noexcept;
-  /// Whether somebody else has had the address, of this or of another view of
-  /// the memory: who may write there when gpuos does not see it.
+  /// Returns whether other code has the address of this or another view of the
+  /// memory. That code may write there without gpuos.
   bool is_exported() const noexcept { return exported_ && *exported_; }
-  /// The operation that gives it, if it is not submitted yet.
+  /// Returns the operation that computes the array, if it is not submitted yet.
   const std::shared_ptr<DeferredOperation>& operation() const noexcept {
     return operation_;
   }
   std::size_t bytes() const;
   RuntimeObject& runtime() const noexcept { return *runtime_; }
 
-  /// Give the memory back: when the last Borrow ends, and if somebody else has
-  /// its address, when this object goes.
+  /// Gives the memory back when the last Borrow ends. If other code has its
+  /// address, this waits until the object is destroyed.
   void free();
 
  private:
   friend class Borrow;
 
-  /// Makes it new, in the memory that it has.
+  /// Makes the array new, in its existing memory.
   void begin_again(RuntimeObject& runtime, const TensorView& form);
   void give_back();
   void leave_operation() noexcept;
-  /// Runs what was deferred. Throws: InvalidArgument after free(); why it could
-  /// not be computed.
+  /// Runs deferred operations. Throws: InvalidArgument after free(), or the
+  /// reason why the array could not be computed.
   [[gnu::cold]] void get_memory();
 
   std::shared_ptr<RuntimeObject> runtime_;
@@ -100,13 +103,13 @@ class Array {
   bool is_own_result_ = false;
 };
 
-/// The memory of an array for the time of a call, and the only way to its
-/// address: it stays until the last borrow ends, whoever frees the array while
-/// the call waits, copies or runs Python code.
+/// Keeps the memory of an array for a call, and is the only way to its address.
+/// The memory stays until the last borrow ends. Other code may free the array
+/// while the call waits, copies or runs Python code.
 ///
 /// Lifetime: the caller holds the array.
-/// Threads: the GIL is held when it is made and destroyed; in between it may be
-/// away.
+/// Threads: the GIL is held when it is made and destroyed. In between it may be
+/// released.
 class Borrow {
  public:
   /// Throws: InvalidArgument after free().
@@ -124,38 +127,40 @@ class Borrow {
   }
 
   const TensorView& view() const noexcept { return array_->view_; }
-  /// For who keeps the memory for longer than a call.
+  /// Returns the buffer for callers that keep the memory for longer than a
+  /// call.
   const Buffer& buffer() const noexcept {
     array_->is_own_result_ = false;
     return array_->buffer_;
   }
-  /// The address leaves gpuos' sight: the memory stays as long as the array,
-  /// and what was to read it is submitted.
+  /// Notes that code outside of gpuos gets the address. The memory then stays
+  /// as long as the array. Submits the operations that read it.
   void mark_exported() const;
 
-  /// All memory of an array that allocate() made as numbers that every runtime
-  /// can fill.
+  /// Returns all memory of an array that allocate() made. The view has numbers
+  /// that every runtime can fill.
   TensorView words() const;
-  /// Another view of the same memory, which it keeps alive.
+  /// Returns another view of this memory and keeps it alive.
   std::unique_ptr<Array> with_view(const TensorView& view) const;
 
-  /// Wait for the pending tasks that use this memory.
+  /// Waits for the pending tasks that use this memory.
   void wait() const;
-  /// The bytes of view().byte_range(), gaps too.
+  /// Copies the bytes of view().byte_range(), including gaps.
   void copy_to_host(void* to) const {
     array_->runtime_->run_deferred();
     copy_submitted(to);
   }
   /// Copies without running deferred operations.
   void copy_submitted(void* to) const;
-  /// Throws: InvalidArgument unless the array is in C order without gaps.
+  /// Copies to the array. Throws: InvalidArgument unless the array is in C
+  /// order without gaps.
   void copy_from_host(const void* from) const;
 
  private:
   Runtime& core() const noexcept { return array_->runtime_->core(); }
   void wait_for_submitted() const;
-  /// Kernels that were launched with the address: those of the legacy default
-  /// stream, as for every copy of CUDA.
+  /// Waits for kernels that were launched with the address. These are the ones
+  /// of the legacy default stream, as for every copy of CUDA.
   void wait_for_others() const;
 
   Array* array_;
@@ -163,7 +168,8 @@ class Borrow {
 
 extern PyTypeObject* array_type;
 
-/// For a call that writes or keeps an address. Throws: InvalidArgument.
+/// Refuses an element in a call that writes or keeps an address. Throws:
+/// InvalidArgument.
 [[noreturn, gnu::cold]] void refuse_element(const std::string& where);
 
 }  // namespace gpuos::python

@@ -22,14 +22,14 @@ std::vector<py::ssize_t> numpy_shape(const TensorView& view) {
   return {view.shape.begin(), view.shape.begin() + view.dims};
 }
 
-// An ndarray over memory that `base` keeps alive.
+// Returns an ndarray over memory that `base` keeps alive.
 py::array ndarray_over(const TensorView& view, void* data, py::handle base) {
   return py::array(numpy_dtype(view.dtype), numpy_shape(view), strides_of(view),
                    data, base);
 }
 
-// The bytes between the first and the last element, of which NumPy then takes
-// the elements.
+// Copies the bytes from the first to the last element. NumPy then takes the
+// elements from the copy.
 py::array copy_strided(const Borrow& borrow) {
   const TensorView& view = borrow.view();
   const ByteRange range = view.byte_range();
@@ -97,7 +97,7 @@ py::dict interface_of(Array& array) {
                             place);
 }
 
-// Null: NumPy's refusal stands.
+// Returns null if NumPy's error stands.
 py::object ndarray_by_dlpack(PyObject* source) {
   const MemoryKind memory = memory_of(source);
   if (!memory.is_known || memory.is_cuda) return {};

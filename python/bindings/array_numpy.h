@@ -6,31 +6,31 @@
 namespace gpuos::python {
 
 /// Returns numpy.asarray(source, dtype). It also takes an array of another
-/// library whose dtype NumPy lacks, if DLPack has it. Throws: what NumPy
-/// raises.
+/// library whose dtype NumPy lacks, if DLPack has it. Throws: the errors of
+/// NumPy.
 pybind11::array as_ndarray(const pybind11::object& source,
                            const pybind11::object& dtype);
 
-/// Copy an array_like of the same shape and dtype. Throws: InvalidArgument.
+/// Copies an array_like of equal shape and dtype. Throws: InvalidArgument.
 void copy_from(Array& array, const pybind11::object& source);
 
-/// The elements in C order; unless `copy`, a view of the same memory, which
-/// the host backend alone has. Waits for the tasks that use it.
+/// Returns the elements in C order. Without `copy` it returns a view of the
+/// memory, which only the host backend has. Waits for the tasks that use it.
 /// Throws: InvalidArgument, TypeError for a dtype that NumPy lacks without
 /// ml_dtypes.
 pybind11::array to_numpy(pybind11::handle self, bool copy);
 
-/// NumPy's `__array__`: `copy` None means "only if needed".
+/// Implements NumPy's `__array__`. `copy` None means "only if needed".
 pybind11::object to_array(pybind11::handle self, const pybind11::object& dtype,
                           const pybind11::object& copy);
 
-/// The array interfaces. Throws: AttributeError for an array in other memory,
-/// and for a dtype that NumPy lacks, which has no type string.
+/// Returns the array interfaces. Throws: AttributeError for an array in other
+/// memory, and for a dtype that NumPy lacks, which has no type string.
 pybind11::dict host_interface(Array& array);
 pybind11::dict cuda_interface(Array& array);
 
-/// The elements in C order as uint8, read-only: the memory itself where it is
-/// the host's and has no gaps. Waits for what writes them.
+/// Returns the elements in C order as uint8, read-only. This is the memory
+/// itself if it is the host's and has no gaps. Waits for tasks that write them.
 pybind11::array bytes_of(pybind11::handle self);
 /// Copies a buffer of Array::bytes() bytes. Throws: InvalidArgument.
 void set_bytes(Array& array, const pybind11::object& source);

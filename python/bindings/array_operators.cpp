@@ -1,5 +1,5 @@
-// The operators and methods of gpuos.Array. Each is a fused function of one
-// operation, which gpuos/arrays.py makes at its first use.
+// These are the operators and methods of gpuos.Array. Each is a fused function
+// of one operation, which gpuos/arrays.py makes at its first use.
 #include "array_operators.h"
 
 #include <iterator>
@@ -23,7 +23,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// A function of gpuos/arrays.py.
+// Returns a function of gpuos/arrays.py.
 py::object function(const char* name) {
   return python_module("gpuos.arrays").attr(name);
 }
@@ -32,8 +32,9 @@ bool is_number(PyObject* object) {
          PyComplex_Check(object);
 }
 
-// Others get their turn: a value of a fused function has operators of its own,
-// and Python says what a list or a str cannot.
+// Returns whether the array computes with the object. A value of a fused
+// function has operators of its own. Python's own errors explain lists and
+// strings.
 bool is_operand(PyObject* object) {
   if (Py_TYPE(object) == array_type) return true;
   if (Py_TYPE(object) == value_type) return false;
@@ -45,7 +46,8 @@ bool is_operand(PyObject* object) {
          py::hasattr(type, "__cuda_array_interface__");
 }
 
-// The fused function of NumPy's function `name`, for the life of the process.
+// Returns the fused function of NumPy's function `name`. It lives as long as
+// the process.
 template <typename Tag>
 PyObject* fused(std::string_view name) {
   static PyObject* kept = nullptr;
@@ -95,7 +97,8 @@ PyObject* call(std::string_view name, PyObject* x) noexcept {
   });
 }
 
-// Whether an integer of Python is one of an integer dtype; true for others.
+// Returns whether an integer of Python fits into an integer dtype. Returns true
+// for other dtypes.
 bool fits(PyObject* number, DType dtype) noexcept {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -114,8 +117,9 @@ bool fits(PyObject* number, DType dtype) noexcept {
   return value < high && value >= (is_signed(dtype) ? -high : 0);
 }
 
-// Whether NumPy makes an array of it to compare with. Python would compare
-// these by identity; another type may have a comparison of its own.
+// Returns whether NumPy makes an array of the object for a comparison. Python
+// would compare such objects by identity. Another type may have a comparison of
+// its own.
 bool is_data(PyObject* object) {
   const PyTypeObject* type = Py_TYPE(object);
   if (type == value_type || has_own_operations(object)) return false;
@@ -128,8 +132,8 @@ bool is_data(PyObject* object) {
          py::hasattr(py::type::of(object), "__array__");
 }
 
-// Compares by a function of gpuos/arrays.py. compare_data() makes an array of
-// y; compare() puts a wide number into the text of the program.
+// Compares with a function of gpuos/arrays.py. compare_data() makes an array of
+// y, and compare() puts a wide number into the text of the program.
 PyObject* compare_by(const char* name, PyObject* x, PyObject* y,
                      int operation) noexcept {
   return guarded([&] {
@@ -163,7 +167,7 @@ struct ArrayOperators {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_number(y) || Py_TYPE(x) != array_type)
       return binary<Op::Power>(x, y);
-    // Some numbers are another function, as they are in a fused one.
+    // Some exponents use another function, as they do in a fused function.
     return guarded([&] {
       const WithoutLock to_others;
       return function("power")(py::handle(x), py::handle(y)).release().ptr();
@@ -199,11 +203,12 @@ struct ArrayOperators {
   }
 };
 
-// x += y writes into x, whatever the operator's own dtype is.
+// Writes x += y into x, whatever the operator's own dtype is.
 template <Op kOp>
 PyObject* in_place(PyObject* x, PyObject* y) noexcept {
   return guarded([&]() -> PyObject* {
-    // Not x = x + y: what is refused in x += y would become another class.
+    // This does not return NotImplemented for known operands. Python would
+    // compute x = x + y then, which has another class.
     const bool is_known = is_operand(y) || has_own_operations(y);
     if (Py_TYPE(x) != array_type || !is_known) Py_RETURN_NOTIMPLEMENTED;
     const WithoutLock to_others;
@@ -227,12 +232,13 @@ constexpr std::pair<const char*, binaryfunc> kInPlace[] = {
     {"__irshift__", in_place<Op::RightShift>},
 };
 
-// With NumPy's arguments. gpuos/array_methods.py has what they call.
+// These methods take NumPy's arguments. gpuos/array_methods.py has their
+// functions.
 constexpr const char* kMethods =
     "all any argmax argmin astype clip conj conjugate copy cumprod cumsum "
     "diagonal dot fill flatten item max mean min prod ptp ravel repeat round "
     "squeeze std sum swapaxes tolist trace var";
-// They raise, and say what to call.
+// These methods raise an error that says what to call instead.
 constexpr const char* kRefused =
     "argpartition argsort choose compress nonzero partition searchsorted sort "
     "take";
@@ -241,8 +247,8 @@ constexpr const char* kProtocols =
     "__deepcopy__ __reduce_ex__ __bool__ __complex__ __contains__ __float__ "
     "__format__ __imatmul__ __index__ __int__ __iter__ __round__ __setitem__ "
     "__str__";
-// Attributes that NumPy's arrays have and these lack: its memory is another's,
-// and tasks write there.
+// NumPy's arrays have these attributes and gpuos's lack them. The memory
+// belongs to a runtime, and tasks write there.
 constexpr const char* kLacking =
     "base byteswap ctypes data dump dumps flags flat getfield itemset "
     "newbyteorder put resize setfield setflags tobytes tofile tostring view";

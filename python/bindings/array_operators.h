@@ -4,10 +4,11 @@
 
 namespace gpuos::python {
 
-/// A new array with its elements.
+/// Returns a new array with the elements of `array`.
 pybind11::object copied(const pybind11::object& array);
 
-/// The operators of numbers and what else an array computes by programs.
+/// Adds the operators of numbers and everything else that an array computes by
+/// programs.
 void add_operators(pybind11::class_<Array>& type);
 
 }  // namespace gpuos::python

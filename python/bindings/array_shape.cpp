@@ -27,8 +27,8 @@ std::string tuple_text(const std::int64_t* numbers, std::size_t count) {
   return text + ")";
 }
 
-// ---- What NumPy makes of a view: on an array of this shape and these strides
-// whose memory nobody reads.
+// ---- These functions let NumPy make views. They use an array with this shape
+// and these strides, whose memory is never read.
 
 alignas(16) char no_memory[16];
 
@@ -41,7 +41,7 @@ py::array shadow_of(const TensorView& view) {
     shape[i] = view.shape[i];
     bytes[i] = strides[i] * item;
   }
-  // With an owner it is a view of the memory, not a copy.
+  // With an owner the array is a view of the memory, not a copy.
   return {py::dtype("V" + std::to_string(item)), shape, bytes, no_memory,
           py::int_(0)};
 }
@@ -61,7 +61,7 @@ TensorView view_from(const TensorView& view, const py::array& shadow) {
     made.strides[i] =
         shadow.strides(axis) / static_cast<py::ssize_t>(size_of(view.dtype));
   }
-  // Where nothing is, there may be no address to move to.
+  // An empty view may have no address to move to.
   if (made.size() > 0)
     made.data = static_cast<char*>(made.data) +
                 (static_cast<const char*>(shadow.data()) - no_memory);
@@ -92,8 +92,9 @@ bool is_integer_index(PyObject* item) {
   return PyIndex_Check(item) != 0 && !PyBool_Check(item);
 }
 
-// With an Ellipsis the result is a view, of one element too. Arrays of integers
-// or bools would read memory, so a number is one before NumPy sees it.
+// Returns the index with an Ellipsis, so that the result is a view, also of one
+// element. Integer objects become int first. NumPy would read memory for arrays
+// of integers or bools.
 py::tuple basic_index(const py::object& index) {
   const bool is_tuple = py::isinstance<py::tuple>(index);
   const py::tuple given = is_tuple ? py::tuple(index) : py::make_tuple(index);
@@ -119,13 +120,14 @@ py::tuple basic_index(const py::object& index) {
   return py::tuple(basic);
 }
 
-// f(2, 3) and f((2, 3)) mean the same. NumPy gets numbers that nobody changes
-// while it reads them.
+// Returns the numbers of f(2, 3) or f((2, 3)). NumPy gets a copy that no thread
+// changes while it reads.
 Extents numbers_of(const py::args& args) {
   return shape_from(args.size() == 1 ? py::object(args[0]) : py::object(args));
 }
 
-// `expected`, and what NumPy says is wrong.
+// Calls `make`. Turns NumPy's refusal into an error with `expected` and NumPy's
+// text.
 template <typename F>
 py::array shadow_by(const std::string& expected, F make) {
   try {
@@ -139,7 +141,8 @@ py::array shadow_by(const std::string& expected, F make) {
   }
 }
 
-// NumPy before 2.1 cannot be told not to copy, but to change the shape.
+// NumPy before 2.1 cannot refuse a copy in reshape(). Setting the shape refuses
+// one.
 py::array reshaped_shadow(py::array shadow, const py::object& shape) {
   const bool can_refuse = made_once([] {
     return python_module("numpy").attr("__version__").cast<std::string>() >=

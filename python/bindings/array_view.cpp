@@ -44,7 +44,7 @@ TensorView view_ndarray(PyObject* object, Role role) {
   return view;
 }
 
-// Objects that hand out host memory, as an ndarray over the same memory.
+// Returns an ndarray over the memory of an object that gives out host memory.
 py::object as_ndarray(PyObject* object) {
   if (PyObject_CheckBuffer(object) == 0 &&
       !has_attribute(object, "__array_interface__"))
@@ -52,7 +52,8 @@ py::object as_ndarray(PyObject* object) {
   return python_module("numpy").attr("asarray")(py::handle(object));
 }
 
-// A field of an array interface. Throws: InvalidArgument if it is not there.
+// Returns a field of an array interface. Throws: InvalidArgument if it is
+// missing.
 py::object field(const py::object& interface, const char* name, Role role) {
   if (PyDict_Check(interface.ptr()) == 0)
     refuse(role, "an array interface that is a dict",
@@ -111,7 +112,8 @@ ForeignView view_cuda_interface(PyObject* object, Role role) {
 constexpr char kDeviceMemory[] =
     "device memory (Runtime.array() copies host memory there)";
 
-// A number where an operator takes an array was meant as a parameter.
+// Refuses an object. A caller that passes a number for an array means a
+// parameter.
 [[noreturn]] void refuse_no_array(Role role, const char* wanted,
                                   PyObject* object) {
   const bool is_number =
@@ -170,8 +172,9 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
   return {view_ndarray(copy.ptr(), role), std::move(copy)};
 }
 
-// One whose memory is another object's, and may so lie anywhere. Not inlined:
-// the way of the others would save more registers.
+// Views an ndarray whose memory belongs to another object, so it may be
+// anywhere. The function is not inlined, because other paths would then save
+// more registers.
 [[gnu::cold, gnu::noinline]] ForeignView view_part(PyObject* ndarray,
                                                    RuntimeObject& runtime,
                                                    Role role) {
@@ -247,7 +250,8 @@ bool has_own_operations(PyObject* object) {
   if (!type.attr(kUfunc).is(base.attr(kUfunc))) return true;
   constexpr char kPriority[] = "__array_priority__";
   const py::object priority = type.attr(kPriority);
-  // An ndarray's is 0; NumPy asks who has more first.
+  // The priority of an ndarray is 0. NumPy first asks the operand with a higher
+  // one.
   return !priority.is(base.attr(kPriority)) && priority > py::float_(0.0);
 }
 

@@ -10,26 +10,26 @@
 
 namespace gpuos::python {
 
-/// Which argument of which call a message is about.
+/// Names the argument and the call in a message.
 struct Role {
   const char* call;
   int input;  // -1: the output
   std::string text() const;
 };
 
-/// A foreign array as a view, and what keeps its memory alive.
+/// Holds a foreign array as a view, and the object that keeps its memory alive.
 struct ForeignView {
   TensorView view;
   pybind11::object keep;
 };
 
-/// Any object but a gpuos.Array: a NumPy array, or whatever speaks DLPack, an
-/// array interface or the buffer protocol. Never copies but inputs of NumPy on
-/// the host that lie where no element of their dtype does, once what writes
-/// them is done.
+/// Views any object except a gpuos.Array. It may be a NumPy array, or an object
+/// with DLPack, an array interface or the buffer protocol. Copies only
+/// unaligned inputs of NumPy on the host, after the tasks that write them.
 ///
-/// Throws: InvalidArgument for what is no array, lies in the wrong memory, has
-/// a dtype that gpuos does not know or strides that are no whole elements.
+/// Throws: InvalidArgument for an object that is no array or is in the wrong
+/// memory. Also for an unknown dtype, and for strides that are no whole
+/// elements.
 ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role);
 
 bool is_ndarray(PyObject* object);
@@ -38,7 +38,7 @@ bool is_ndarray(PyObject* object);
 /// a masked array or a matrix. Its memory alone does not define its value.
 bool has_own_operations(PyObject* object);
 
-/// A contiguous, native, one-dimensional ndarray of 64-bit integers.
+/// Holds a contiguous, native, one-dimensional ndarray of 64-bit integers.
 struct Integers {
   const void* data = nullptr;
   std::size_t count = 0;
@@ -47,13 +47,13 @@ struct Integers {
 /// Throws: InvalidArgument naming `what`.
 Integers ndarray_integers(PyObject* object, const char* what);
 
-/// The memory that an array interface describes.
+/// Holds the memory that an array interface describes.
 struct InterfaceData {
   void* address = nullptr;
   bool read_only = false;
 };
 
-/// Throws: InvalidArgument, TypeError for what is no array interface.
+/// Throws: InvalidArgument, TypeError if `interface` is no array interface.
 InterfaceData interface_data(const pybind11::object& interface, Role role);
 
 }  // namespace gpuos::python

@@ -17,7 +17,7 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 
-// The inputs and outputs of one submission of some operations.
+// Collects the inputs and outputs of one submission of some operations.
 class DeferredOperations::Gathered {
  public:
   explicit Gathered(Group group) : is_alone_(group.size() == 1) {
@@ -41,8 +41,8 @@ class DeferredOperations::Gathered {
     }
   }
 
-  /// Whether an operand is the result of this group, and its number there or
-  /// among the inputs.
+  /// Returns whether an operand is a result of this group. number_of() returns
+  /// its number there or among the inputs.
   static bool is_inside(std::uint64_t word) { return (word & kInside) != 0; }
   static std::size_t number_of(std::uint64_t word) { return word & ~kInside; }
 
@@ -77,7 +77,7 @@ class DeferredOperations::Gathered {
 
 namespace {
 
-// Arguments of a task that this operation adds to it.
+// Returns how many arguments this operation adds to a task.
 std::size_t arguments_of(const DeferredOperation& operation,
                          std::vector<const void*>& known) {
   std::size_t count = operation.scalars.size();
@@ -106,7 +106,7 @@ std::size_t DeferredOperations::HashOfWords::operator()(
 }
 
 void DeferredOperations::remove(const DeferredOperation& operation) noexcept {
-  // The newest ones go first as a rule.
+  // The newest operation is usually removed first.
   const auto found = std::find(waiting_.rbegin(), waiting_.rend(), &operation);
   if (found == waiting_.rend()) return;
   waiting_.erase(std::next(found).base());
@@ -120,14 +120,14 @@ py::object DeferredOperations::defer(const Traced& traced,
   auto operation = std::make_shared<DeferredOperation>(*this, traced.program,
                                                        traced.made, form);
   py::object made = Array::make_deferred(runtime_, operation);
-  // From the end of this loop on the GIL stays here.
+  // After this loop ends, this function keeps the GIL.
   wait_for_other_thread();
   const std::size_t most = runtime_.core().options().pending_bytes / 2;
   while (waiting_.size() >= kMostOperations || bytes_ > most) {
     const std::size_t before = waiting_.size();
     run();
     wait_for_other_thread();
-    if (waiting_.size() >= before) break;  // no memory, even for that
+    if (waiting_.size() >= before) break;  // there is no memory, even for that
   }
   operation->scalars.assign(scalars.begin(), scalars.end());
   operation->operands.reserve(arrays.size());
@@ -163,11 +163,11 @@ void DeferredOperations::run() noexcept {
     operations.reserve(waiting_.size());
     for (DeferredOperation* operation : waiting_) {
       operations.push_back(operation->shared_from_this());
-      // Another thread may let the result go meanwhile.
+      // Another thread may release the result meanwhile.
       operation->keeper = operation->held_result();
     }
   } catch (const std::bad_alloc&) {
-    return;  // as if nobody had looked; who did is told by Array
+    return;  // the operations stay deferred, and Array reports the error
   }
   is_running_ = true;
   runner_ = std::this_thread::get_id();
@@ -185,7 +185,7 @@ void DeferredOperations::run() noexcept {
       native<Array>(kept)->set_computed();
   }
   is_running_ = false;
-  // To let arrays go lets other threads in, and they find it all done.
+  // Releasing arrays lets other threads run, and they find all work done.
   for (const auto& operation : operations) {
     if (operation->failure != nullptr) operation->operands.clear();
     operation->keeper = py::object();
@@ -285,7 +285,7 @@ const DeferredOperations::Combined& DeferredOperations::combined(
       builder.output(results[output->in_group]);
     made.program = builder.build();
   } catch (const InvalidArgument&) {  // NOLINT(bugprone-empty-catch)
-    // A program cannot have these together, so each is a program of its own.
+    // A program cannot contain all of these, so each gets a program of its own.
   }
   if (known_.size() == kMostKnown) known_.clear();
   return known_.emplace(gathered.words, std::move(made)).first->second;

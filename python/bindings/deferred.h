@@ -20,40 +20,42 @@ class RuntimeObject;
 struct DeferredOperation;
 struct Traced;
 
-/// The operations on arrays of one runtime that are not submitted yet, in the
-/// order in which they were written. run() makes few programs of them: one of
-/// all that depend on each other, up to what a task carries.
+/// Holds the operations on arrays of one runtime that are not submitted yet.
+/// They are in the order in which the program wrote them. run() makes few
+/// programs of them. A program has all operations that depend on each other, up
+/// to the limit of a task.
 ///
-/// No clock decides: they are run when somebody looks at a result, before
+/// No clock decides. The operations run when the program reads a result, before
 /// anything else is submitted, and when there are many.
 ///
-/// Threads: every member is called with the GIL held. It is away while run()
-/// submits; other threads wait then, no longer than RuntimeOptions'
-/// submit_timeout for each task, and nothing of Python runs in this one.
+/// Threads: every member is called with the GIL held. run() releases it to
+/// submit. Other threads wait then, for each task no longer than
+/// RuntimeOptions' submit_timeout. This thread runs no Python code meanwhile.
 class DeferredOperations {
  public:
   explicit DeferredOperations(RuntimeObject& runtime) : runtime_(runtime) {}
 
   bool is_empty() const noexcept { return waiting_.empty(); }
-  /// Whether nothing else is deferred.
+  /// Returns whether nothing else is deferred.
   bool is_only(const DeferredOperation& operation) const noexcept {
     return waiting_.size() == 1 && waiting_[0] == &operation && !is_running_;
   }
 
-  /// The array that an operation will give. `arrays` are what it takes: of the
-  /// same runtime, and memory that nobody else writes.
-  /// Throws: why one of them could not be computed.
+  /// Returns the array of an operation's future result. `arrays` are its
+  /// inputs, which are of this runtime and in memory that only gpuos writes.
+  /// Throws: the reason why an input could not be computed.
   pybind11::object defer(const Traced& traced, const TensorView& form,
                          std::span<PyObject* const> arrays,
                          std::span<const Scalar> scalars);
-  /// Submits all. What fails is told by the arrays that it should have given.
+  /// Submits all operations. If one fails, the array of its result raises the
+  /// error.
   [[gnu::cold]] void run() noexcept;
 
  private:
   friend struct DeferredOperation;
   class Gathered;
 
-  // The arguments of a task, except the values at a cut.
+  // This limits the arguments of a task, except the values at a cut.
   static constexpr std::size_t kMostArguments = 20;
   static constexpr std::size_t kMostOperations = 32;
   static constexpr std::size_t kMostKnown = 4096;
@@ -61,15 +63,15 @@ class DeferredOperations {
   using Operations = std::vector<std::shared_ptr<DeferredOperation>>;
   using Group = std::span<const std::shared_ptr<DeferredOperation>>;
 
-  /// The words that describe a program of several operations and their
+  /// Holds the words that describe a program of several operations and their
   /// operands.
   using Words = std::vector<std::uint64_t>;
   struct HashOfWords {
     std::size_t operator()(const Words& words) const noexcept;
   };
   struct Combined {
-    std::vector<Program> parts;      // whose addresses are among the words
-    std::optional<Program> program;  // none: they do not fit into one
+    std::vector<Program> parts;      // the words contain the addresses of these
+    std::optional<Program> program;  // none if they do not fit into one
   };
 
   void add(DeferredOperation& operation);
@@ -83,7 +85,7 @@ class DeferredOperations {
 
   RuntimeObject& runtime_;
   std::vector<DeferredOperation*> waiting_;
-  std::size_t bytes_ = 0;  // that would be free if all were submitted at once
+  std::size_t bytes_ = 0;  // free after all operations are submitted
   bool is_running_ = false;
   std::thread::id runner_;
   std::unordered_map<Words, Combined, HashOfWords> known_;

@@ -11,17 +11,17 @@
 
 namespace gpuos::python {
 
-/// An operand of a deferred operation: the result of another one, or memory
-/// that does not change until the operation is submitted.
+/// Holds an operand of a deferred operation: the result of another one, or
+/// memory. The memory does not change until the operation is submitted.
 struct DeferredOperand {
   std::shared_ptr<DeferredOperation> operation;  // null: memory
   pybind11::object array;
   std::optional<Borrow> memory;
 };
 
-/// An operation on arrays that was written and is not submitted yet. Its result
-/// holds it, and so does what computes with that: when nobody does any more it
-/// is forgotten.
+/// Describes an operation on arrays that is not submitted yet. Its result holds
+/// it, and so do the operations that use the result. Without holders it is
+/// forgotten.
 struct DeferredOperation
     : public std::enable_shared_from_this<DeferredOperation> {
   DeferredOperation(DeferredOperations& all, Program program, Value made,
@@ -36,18 +36,19 @@ struct DeferredOperation
 
   DeferredOperations& all;
   Program program;
-  Value made;       // what the program gives, of its builder
-  TensorView form;  // of the result, without memory
+  Value made;       // the program's result, from its builder
+  TensorView form;  // form of the result, without memory
   std::vector<DeferredOperand> operands;
   std::vector<Scalar> scalars;
-  std::size_t bytes = 0;       // of memory that it reads
-  PyObject* result = nullptr;  // a gpuos.Array; null: it is gone
-  std::exception_ptr failure;  // why it could not be submitted
+  std::size_t bytes = 0;       // size of the memory that it reads
+  PyObject* result = nullptr;  // a gpuos.Array, or null if it is destroyed
+  std::exception_ptr failure;  // the reason if it could not be submitted
 
-  /// The result, held; null: it is gone, or goes at this moment.
+  /// Returns the result and holds it. Returns null if it is destroyed, or being
+  /// destroyed now.
   pybind11::object held_result() const {
 #if defined(Py_GIL_DISABLED)
-    // Another thread may have let it go and wait for the lock.
+    // Another thread may have released it and wait for the lock.
     if (result == nullptr) return {};
     PyObject* held = nullptr;
     if (PyWeakref_GetRef(weak_result.ptr(), &held) < 0) PyErr_Clear();
@@ -61,13 +62,15 @@ struct DeferredOperation
 #endif
 
   // These are for run():
-  std::size_t place = 0;      // among all that are run
-  std::size_t last_user = 0;  // the place of the last one that takes its result
-  std::size_t connected = 0;  // the same for all that depend on each other
+  std::size_t place = 0;      // index among all that are run
+  std::size_t last_user = 0;  // place of the last operation that uses its
+                              // result
+  std::size_t connected = 0;  // equal for all that depend on each other
   std::size_t in_group = 0;
-  pybind11::object keeper;           // of the result
+  pybind11::object keeper;           // keeps the result
   Buffer own;                        // memory, if there is no result
-  std::optional<TensorView> memory;  // where it writes, once it is submitted
+  std::optional<TensorView> memory;  // place of the result, once it is
+                                     // submitted
 };
 
 }  // namespace gpuos::python

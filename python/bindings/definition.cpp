@@ -62,7 +62,7 @@ std::vector<DType> dtypes_from(const py::object& given) {
   return dtypes;
 }
 
-// How many, or their names.
+// Reads the number of the inputs, or their names.
 void read_inputs(OperatorDefinition& definition, const py::object& given) {
   definition.inputs = -1;
   definition.input_names.clear();
@@ -77,8 +77,8 @@ void read_inputs(OperatorDefinition& definition, const py::object& given) {
     definition.input_names.push_back(own_name(name, "define: inputs"));
 }
 
-// A text, bytes, or the path of a file. Python reads the file, so that one that
-// is not there is a FileNotFoundError.
+// Returns a text, bytes, or the contents of the file at a path. Python reads
+// the file, so a missing one raises FileNotFoundError.
 std::string object_bytes(const py::object& given, const std::string& keyword) {
   const std::string what = "define: " + keyword;
   if (PyBytes_Check(given.ptr()) != 0) return given.cast<std::string>();

@@ -7,8 +7,8 @@
 
 namespace gpuos::python {
 
-/// The keywords of define() and replace() that give what another compiler made,
-/// as long as they run.
+/// Holds the keywords of define() and replace() for objects of another
+/// compiler. It lives as long as these functions run.
 struct ObjectArguments {
   const pybind11::object& ptx;
   const pybind11::object& ltoir;

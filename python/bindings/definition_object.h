@@ -9,25 +9,25 @@
 
 namespace gpuos::python {
 
-/// Python's gpuos.Definition. It never changes after it is made.
+/// Implements Python's gpuos.Definition. It never changes after it is made.
 struct DefinitionObject {
   OperatorDefinition given;
-  std::uint64_t version = 0;  // of the operator that it was taken from
+  std::uint64_t version = 0;  // version of the operator that it was taken from
   std::string digest;
 };
 
-/// Throws: InvalidArgument if a value is not one of its parameter's dtype.
+/// Throws: InvalidArgument if a value is not of its parameter's dtype.
 std::shared_ptr<DefinitionObject> make_definition(OperatorDefinition given,
                                                   std::uint64_t version);
 
-/// The definition of the current version. Throws: InvalidArgument for what
+/// Returns the definition of the current version. Throws: InvalidArgument if it
 /// cannot be defined elsewhere.
 std::shared_ptr<DefinitionObject> definition_of(const Operator& op);
 
-/// Null for any other object.
+/// Returns null for any other object.
 const DefinitionObject* as_definition(pybind11::handle object);
 
-/// A number as Python has it.
+/// Returns the number as a Python object.
 pybind11::object number_of(const Scalar& scalar);
 
 }  // namespace gpuos::python

@@ -1,4 +1,4 @@
-// The memory layout of DLPack 1.3, https://dmlc.github.io/dlpack/latest
+// This is the memory layout of DLPack 1.3, https://dmlc.github.io/dlpack/latest
 #pragma once
 
 #include <cstdint>
@@ -60,9 +60,9 @@ struct ManagedVersioned {
   Tensor tensor;
 };
 
-/// The exchange capsule of a type points at this, which lives as long as the
-/// process. The functions need the GIL. If they do not return 0, they leave a
-/// Python error. They synchronise nothing.
+/// Holds the functions at which the exchange capsule of a type points. It lives
+/// as long as the process. The functions need the GIL. If they do not return 0,
+/// they set a Python error. They synchronise nothing.
 struct ExchangeApi {
   std::uint32_t major;
   std::uint32_t minor;

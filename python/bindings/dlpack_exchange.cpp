@@ -35,8 +35,8 @@ const dlpack::ExchangeApi* api_from(const py::object& capsule) {
   return api;
 }
 
-// A class with one of these means it to be used, or has no memory of its own;
-// functions that it inherits know nothing of that.
+// A class with one of these wants callers to use it, or has no memory of its
+// own. Inherited functions do not know that.
 constexpr std::array kOwnWays = {"__dlpack__", "__dlpack_device__",
                                  "__torch_dispatch__"};
 
@@ -66,7 +66,8 @@ KnownType look_up(PyTypeObject* type) noexcept {
   return known;
 }
 
-// Found by the type's address. Never destroyed: at exit the types may be gone.
+// Finds a type by its address. The table is never destroyed, because the types
+// may be gone at exit.
 KnownType known_type(PyTypeObject* type) noexcept {
   constexpr std::size_t kKnownTypes = 64;
   constexpr unsigned kObjectAlignmentBits = 4;
@@ -76,7 +77,7 @@ KnownType known_type(PyTypeObject* type) noexcept {
       kKnownTypes;
   if (all[slot].type == type) return all[slot];
   const KnownType known = look_up(type);
-  // Letting the other type go may run code that comes back here.
+  // Releasing the other type may run code that calls this function again.
   const KnownType other = std::exchange(all[slot], known);
   Py_XDECREF(other.type);
   return known;

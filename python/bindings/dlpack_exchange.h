@@ -6,16 +6,18 @@
 
 namespace gpuos::python {
 
-/// What the C functions of an object's type say of its memory, by DLPack's
-/// exchange API; not valid if there are none, if they fail, or for a tensor
-/// that needs a gradient, which they would hand out without a word.
+/// Describes an object's memory as the C functions of its type do, by DLPack's
+/// exchange API. It is not valid if there are no functions or if they fail. It
+/// is also not valid for a tensor that needs a gradient, because the functions
+/// would not refuse it.
 ///
-/// Lifetime: the description is valid as long as this and the object are; the
-/// memory as long as the object is.
+/// Lifetime: the description is valid as long as this and the object are. The
+/// memory is valid as long as the object.
 /// Threads: the GIL is held when it is made and destroyed.
 class Exchanged {
  public:
-  /// Only for what `is_written` is it known whether it is read-only.
+  /// Reads the description. Only with `is_written` it knows if the memory is
+  /// read-only.
   Exchanged(PyObject* object, bool is_written) noexcept;
   ~Exchanged();
   Exchanged(const Exchanged&) = delete;

@@ -33,7 +33,7 @@ void delete_owner(ManagedTensor* managed) {
   delete static_cast<Owner<ManagedTensor>*>(managed->context);
 }
 
-// Runs when a capsule goes that nobody took.
+// Runs when a capsule is destroyed that no library consumed.
 template <typename ManagedTensor>
 void delete_capsule(PyObject* capsule, const char* name) {
   if (PyCapsule_IsValid(capsule, name) == 0) return;
@@ -42,7 +42,7 @@ void delete_capsule(PyObject* capsule, const char* name) {
   managed->deleter(managed);
 }
 
-// PyTorch ends the process for negative ones.
+// Returns the strides. PyTorch ends the process for negative ones.
 std::array<std::int64_t, kMaxDims> strides_of(const TensorView& view) {
   std::array<std::int64_t, kMaxDims> strides = view.element_strides();
   for (std::size_t axis = 0; axis < view.dims; ++axis) {

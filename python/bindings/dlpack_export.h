@@ -8,13 +8,13 @@ namespace gpuos::python {
 
 dlpack::DataType dlpack_type_of(DType dtype) noexcept;
 
-/// The array as a DLPack capsule, of version 1 with these flags if
-/// `is_versioned`, after the tasks that use its memory. The capsule and whoever
-/// takes it hold the memory.
+/// Returns the array as a DLPack capsule, after the tasks that use its memory.
+/// With `is_versioned` the capsule is of version 1 with these flags. The
+/// capsule and its consumer hold the memory.
 pybind11::object to_dlpack(Array& array, bool is_versioned,
                            std::uint64_t flags);
 
-/// (device type, device number)
+/// Returns (device type, device number).
 pybind11::tuple dlpack_device(const Array& array);
 
 }  // namespace gpuos::python

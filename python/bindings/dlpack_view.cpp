@@ -47,7 +47,8 @@ void check_version(std::uint32_t major, Role role) {
          "version " + std::to_string(major));
 }
 
-// A producer may say one thing with __dlpack_device__ and another here.
+// Checks the device, because a producer may report another one with
+// __dlpack_device__.
 void check_place(const MemoryKind& wanted, dlpack::Device device, Role role) {
   if (is_in(wanted, device)) return;
   refuse(role, "memory where __dlpack_device__ says that it is",
@@ -61,8 +62,8 @@ TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
   set_shape(view, role, tensor.ndim, tensor.shape);
   set_strides(view, role, tensor.strides, 1);
   view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  // Where nothing can lie: a part of a tensor that has no memory, such as
-  // PyTorch's fake ones.
+  // No memory is below this address. It is a part of a tensor without memory,
+  // such as PyTorch's fake tensors.
   constexpr std::uintptr_t kLowestAddress = 1 << 16;
   if (reinterpret_cast<std::uintptr_t>(view.data) < kLowestAddress)
     view.data = nullptr;
@@ -75,8 +76,9 @@ bool is_true(PyObject* object, const char* method) {
          truth_of(py::object(py::handle(object).attr(method)()));
 }
 
-// PyTorch's conj() and the imag of its result only mark a tensor, and DLPack
-// tells nobody. Such an imag has gaps or a single element.
+// Refuses marked tensors. PyTorch's conj() and the imag of its result only mark
+// a tensor, and DLPack does not tell. Such an imag has gaps or a single
+// element.
 void check_unmarked(PyObject* object, const TensorView& view, Role role) {
   const bool may_be_marked =
       view.has_strides || is_complex(view.dtype) || view.size() == 1;
@@ -92,7 +94,7 @@ py::object call_dlpack(PyObject* object, bool is_cuda) {
   const py::object method =
       py::reinterpret_borrow<py::object>(object).attr("__dlpack__");
   py::dict options;
-  // -1: no synchronisation; the caller orders streams.
+  // -1 means no synchronisation, because the caller orders streams.
   if (is_cuda) options["stream"] = -1;
   try {
     return method(py::arg("max_version") = py::make_tuple(
@@ -142,7 +144,7 @@ ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
 
 ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role) {
   ForeignView foreign;
-  // Nobody takes the capsule, so letting it go gives the memory back.
+  // No code consumes the capsule, so its destructor gives the memory back.
   foreign.keep = dlpack_capsule(object, wanted.is_cuda, role);
   PyObject* capsule = foreign.keep.ptr();
   if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {

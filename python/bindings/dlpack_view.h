@@ -6,29 +6,30 @@
 
 namespace gpuos::python {
 
-/// Which memory an array lies in.
+/// Names the memory of an array.
 struct MemoryKind {
   bool is_known = false;
   bool is_cuda = false;
   int device = 0;
 };
 
-/// Where a DLPack producer says that its data lies: a call of Python code.
+/// Returns the memory that a DLPack producer reports for its data. This calls
+/// Python code.
 MemoryKind memory_of(PyObject* object);
 
-/// An array in `wanted` through the C functions of its type, in nanoseconds.
-/// Nothing (a null `keep`) if they do not apply; view_dlpack() then gives the
-/// view or says why there is none.
+/// Returns an array in `wanted` through the C functions of its type, in
+/// nanoseconds. Returns nothing (a null `keep`) if they do not apply.
+/// view_dlpack() then returns the view or raises an error.
 ///
 /// Throws: InvalidArgument as view_foreign() does.
 ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
                            Role role);
 
-/// An array through `__dlpack__`, in microseconds; `wanted` is what the
-/// producer said of its place.
+/// Returns an array through `__dlpack__`, in microseconds. `wanted` is the
+/// place that the producer reported.
 ///
-/// Throws: InvalidArgument as view_foreign() does, and for what the producer
-/// does not share; whatever else the producer raises.
+/// Throws: InvalidArgument as view_foreign() does, and if the producer does not
+/// share the array. Also throws all other errors of the producer.
 ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role);
 
 }  // namespace gpuos::python

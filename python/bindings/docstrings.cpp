@@ -15,7 +15,8 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Finds what a type or the module itself has. An attribute would be bound.
+// Finds a member of a type or of the module itself. getattr() would return it
+// bound.
 py::object find(py::object owner, const std::string& name) {
   std::istringstream parts(name);
   for (std::string part; std::getline(parts, part, '.');) {
@@ -28,7 +29,8 @@ py::object find(py::object owner, const std::string& name) {
   return owner;
 }
 
-// pybind11 frees the text of each of its functions. The others stay.
+// Returns a copy of the text. pybind11 frees the texts of its functions, and
+// other texts stay.
 const char* kept(const std::string& text) {
   char* made = ::strdup(text.c_str());
   if (made == nullptr) throw std::bad_alloc();
@@ -55,7 +57,7 @@ void document(const py::object& member, const char* text) {
   } else if (Py_IS_TYPE(object, &PyGetSetDescr_Type)) {
     reinterpret_cast<PyGetSetDescrObject*>(object)->d_getset->doc = text;
   } else if (PyType_Check(object)) {
-    // By its dict, since some types are immutable.
+    // The code sets the dict's entry, because some types are immutable.
     auto* type = reinterpret_cast<PyTypeObject*>(object);
     if (PyDict_SetItemString(type->tp_dict, "__doc__", py::str(text).ptr()) !=
         0)

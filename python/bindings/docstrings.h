@@ -7,8 +7,8 @@ struct Docstring {
   const char* text;
 };
 
-/// Those of python/gpuos/_core.pyi, which the build writes from it. The last
-/// one has no name.
+/// Lists the docstrings of python/gpuos/_core.pyi, from which the build writes
+/// them. The last one has no name.
 extern const Docstring kDocstrings[];
 
 }  // namespace gpuos::python

@@ -11,7 +11,7 @@ namespace gpuos::python {
 /// Turns a C++ exception into the pending Python exception.
 void set_python_error(const std::exception_ptr& error) noexcept;
 
-/// Runs `body` at the edge of a plain C method: what Python calls comes here.
+/// Runs `body` at the edge of a plain C method. Python's calls enter here.
 template <typename Body>
 PyObject* guarded(Body body) noexcept {
   try {

@@ -8,12 +8,12 @@
 
 namespace gpuos::python {
 
-/// Room for at most N objects of a plain type, made only as they are needed:
-/// room for the most there may be costs nothing.
+/// Holds at most N objects of a plain type and makes them only when needed.
+/// Unused room costs nothing.
 template <typename T, std::size_t N>
 class Few {
  public:
-  // Takes what makes the item, so that it is made where it stays.
+  // Takes a function that makes the item, so that it is made in its place.
   template <typename Make>
   const T& add(Make make) {
     void* place = storage_.data() + sizeof(T) * count_++;

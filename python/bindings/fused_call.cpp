@@ -16,7 +16,8 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// A tuple decides what the function does, unless there are arrays in it.
+// Returns whether the tuple has arrays. Without arrays, a tuple decides what
+// the function does.
 bool has_array(PyObject* tuple) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
     PyObject* item = PyTuple_GET_ITEM(tuple, i);

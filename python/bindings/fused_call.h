@@ -15,23 +15,25 @@
 
 namespace gpuos::python {
 
-/// The arguments of one call of a fused function, sorted into what is known
-/// when it is traced and what is not. Borrows the objects.
+/// Holds the arguments of one call of a fused function. They are sorted by what
+/// is known when the function is traced. Borrows the objects.
 class FusedCall {
  public:
-  /// `count` positional arguments, then those that `names`, a tuple or null,
-  /// names.
+  /// Takes `count` positional arguments, then the named ones. `names` is a
+  /// tuple or null.
   FusedCall(const char* name, PyObject* const* args, std::size_t count,
             PyObject* names);
 
-  /// Whether a gpuos.Value is among the arguments: the call is part of another
-  /// fused function that is being traced.
+  /// Returns whether a gpuos.Value is among the arguments. The call is then
+  /// part of another fused function that is being traced.
   bool is_traced() const noexcept;
-  /// Whether a list or a dict, or a tuple with arrays, is among the arguments.
+  /// Returns whether a list or a dict, or a tuple with arrays, is among the
+  /// arguments.
   bool has_container() const;
-  /// Whether others have had the address of an array: they may write there.
+  /// Returns whether other code has the address of an array and may write
+  /// there.
   bool has_exported() const noexcept;
-  /// The runtime of the first gpuos.Array, or null.
+  /// Returns the runtime of the first gpuos.Array, or null.
   std::shared_ptr<RuntimeObject> find_runtime() const;
   /// Takes the views of the arrays and the values of the numbers.
   /// Throws: InvalidArgument, TypeError.
@@ -59,7 +61,8 @@ class FusedCall {
   PyObject* out = nullptr;
   PyObject* stream = Py_None;
 
-  /// The function's own arguments: its `positional` first ones have no name.
+  /// Holds one of the function's own arguments. The first `positional` ones
+  /// have no name.
   struct Item {
     PyObject* name;  // null: positional
     PyObject* value;
@@ -84,7 +87,7 @@ class FusedCall {
   Few<TensorView, kMaxItems> inputs_;
   Few<PyObject*, kMaxItems> arrays_;
   Few<Scalar, kMaxItems> scalars_;
-  Few<PyObject*, kMaxItems> numbers_;  // of which the scalars are
+  Few<PyObject*, kMaxItems> numbers_;  // objects of the scalars
   std::vector<Scalar> all_scalars_;
 };
 

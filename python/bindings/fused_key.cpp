@@ -19,8 +19,8 @@ PyTypeObject* type_from(const char* module, const char* name) {
       py::object(python_module(module).attr(name)).release().ptr());
 }
 
-// Equality that tells 1 from 1.0 and True, in tuples too: they give other
-// programs.
+// Returns whether two objects are equal, where 1 differs from 1.0 and True, in
+// tuples too. These lead to different programs.
 bool is_same(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;

@@ -13,31 +13,31 @@
 
 namespace gpuos::python {
 
-/// The most arguments, keywords counted twice, of a fused function.
+/// Limits the arguments of a fused function, with keywords counted twice.
 inline constexpr std::size_t kMaxFusedArguments = 128;
-/// The most results.
+/// Limits the results.
 inline constexpr std::size_t kMaxFusedResults = 32;
 
-/// The kind of an argument of a fused function.
+/// Tells the kind of an argument of a fused function.
 enum class ArgumentKind : std::uint8_t {
   Array,    // an input: its dtype and rank
   Scalar,   // a NumPy scalar: its dtype
   Point,    // a NumPy array without axes, which is no number: its dtype
   Number,   // a number of Python: what kind of number
   Static,   // decides what the function does: its value
-  Keyword,  // the name of the argument behind it
+  Keyword,  // the name of the argument after it
 };
 
-/// One argument in a structure. `rank` is that of an array.
+/// Describes one argument in a structure. `rank` is that of an array.
 struct ArgumentWord {
   ArgumentKind kind{};
-  DType dtype{};  // of a number: Bool, Int64, Float64 or Complex128
+  DType dtype{};  // dtype of a number: Bool, Int64, Float64 or Complex128
   std::uint8_t rank = 0;
 
   friend bool operator==(const ArgumentWord&, const ArgumentWord&) = default;
 };
 
-/// The structure of a call, gathered without an allocation; borrows objects.
+/// Holds the structure of a call without an allocation. Borrows objects.
 class CallKey {
  public:
   void add(ArgumentWord word) {
@@ -45,7 +45,7 @@ class CallKey {
     mix(static_cast<std::uint64_t>(word.kind) << 16 |
         static_cast<std::uint64_t>(word.dtype) << 8 | word.rank);
   }
-  /// Throws: TypeError if it has no hash.
+  /// Adds an object. Throws: TypeError if it has no hash.
   void add_object(ArgumentKind kind, PyObject* object);
 
   std::uint64_t hash() const noexcept { return hash_; }
@@ -66,7 +66,7 @@ class CallKey {
   std::array<PyObject*, kMaxFusedArguments> objects_;
 };
 
-/// The structure of the calls that one program serves.
+/// Holds the structure of the calls that one program serves.
 struct KnownKey {
   explicit KnownKey(const CallKey& key);
   /// Throws: error_already_set, from a comparison of static arguments.
@@ -77,7 +77,8 @@ struct KnownKey {
   std::vector<pybind11::object> objects;
 };
 
-/// None, a str, bytes, a tuple, an enum, a type, a NumPy dtype or `...`.
+/// Returns whether the object is None, a str, bytes, a tuple, an enum, a type,
+/// a NumPy dtype or `...`.
 bool is_static(PyObject* object);
 
 }  // namespace gpuos::python

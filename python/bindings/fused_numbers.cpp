@@ -15,12 +15,12 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// All threads' functions that are traced now are here. A function may hand its
-// numbers to another thread.
+// The list has the traced functions of all threads, because a function may pass
+// its numbers to another thread.
 std::vector<TracedNumbers*> all_traced;
 
-// Returns how a program takes it as a scalar. None: it is no number, or one
-// that no dtype has.
+// Returns how a program takes the object as a scalar. Returns nothing if it is
+// no number, or a number that fits no dtype.
 std::optional<ArgumentWord> word_of(PyObject* object) {
   if (const DType kind = kind_of_number(object); kind != DType::Float32) {
     if (kind == DType::Int64 && is_too_wide(object)) return std::nullopt;
@@ -46,8 +46,8 @@ bool is_tuple_of_numbers(PyObject* object) {
       [](py::handle item) { return is_number(item.ptr()); });
 }
 
-// Returns whether it may be an operand beside numbers: no values of the
-// function are inside of it.
+// Returns whether the object may be an operand next to numbers. It then
+// contains no values of the function.
 bool is_plain(PyObject* object, int depth = 0) {
   if (depth > 4) return false;  // a list may hold itself
   if (PyTuple_CheckExact(object) == 0 && PyList_CheckExact(object) == 0)
@@ -68,7 +68,7 @@ Scalar scalar_from(PyObject* number) {
 bool is_same_number(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
-  // No program has these: integers of any size, longdoubles.
+  // No program has these numbers: integers of any size, longdoubles.
   if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
   return py::repr(a).equal(py::repr(b));
 }
@@ -79,8 +79,8 @@ py::object form_of(const py::error_already_set& error) {
   return py::make_tuple(error.type(), py::str(error.value()));
 }
 
-// Takes the error that is raised: its type and what it says. The error itself
-// would keep the arrays of all functions that it went through.
+// Returns the type and the text of the raised error. The error itself would
+// keep the arrays of all functions that it passed.
 py::object take_error() {
   if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
     throw py::error_already_set();
@@ -106,7 +106,7 @@ py::object CallNumbers::result_of(const NumberCall& call) const {
                                      : numbers_[each.number].ptr());
   const std::size_t named = call.names ? py::len(call.names) : 0;
   py::object context;
-  if (call.context) {  // one that nobody else has entered
+  if (call.context) {  // a copy, which no other thread has entered
     context =
         py::reinterpret_steal<py::object>(PyContext_Copy(call.context.ptr()));
     if (!context || PyContext_Enter(context.ptr()) != 0)
@@ -185,7 +185,7 @@ py::object TracedNumbers::next(const ArgumentWord& word, const Scalar& scalar) {
 py::object TracedNumbers::stand_for(const ArgumentWord& word,
                                     const Scalar& scalar,
                                     const py::object& number) {
-  // A bool gives way to every dtype, as an array of bools does.
+  // A bool adapts to every dtype, as an array of bools does.
   const bool is_weak =
       word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
   const Value value =
@@ -214,7 +214,7 @@ std::optional<std::uint32_t> TracedNumbers::place_of(const Value& value) const {
   const auto id = std::ranges::lower_bound(ids_, value.id());
   if (id == ids_.end() || *id != value.id()) return std::nullopt;
   const auto place = static_cast<std::uint32_t>(id - ids_.begin());
-  // An array that was given is computed with as all arrays are.
+  // A given array takes part in computations like all arrays.
   const bool is_array = place < arguments_ && is_ndarray(numbers_[place].ptr());
   return is_array ? std::nullopt : std::optional(place);
 }
@@ -228,7 +228,7 @@ std::optional<NumberCall::Operand> TracedNumbers::operand_of(
   }
   if (!is_plain(object)) return std::nullopt;
   auto constant = py::reinterpret_borrow<py::object>(object);
-  // The function may change it later.
+  // The function may change the object later.
   if (!is_number(object) && !is_static(object))
     constant = python_module("copy").attr("deepcopy")(constant);
   return NumberCall::Operand{.constant = std::move(constant)};
@@ -260,7 +260,7 @@ py::object TracedNumbers::type_of(const Value& value) const {
 
 py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
   py::object made = numbers_.result_of(call);
-  // A thread that the function left alone may come here late.
+  // A thread that outlives the function may come here late.
   if (std::ranges::find(all_traced, this) == all_traced.end())
     throw InvalidArgument(
         "fuse: expected numbers of a function that is being traced, got one "
@@ -302,7 +302,7 @@ py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
 py::object TracedNumbers::keep(NumberCall call, py::object made) {
   const bool is_scalar = call.gives == NumberCall::Gives::Number;
   const auto place = static_cast<std::uint32_t>(ids_.size());
-  // A place in the program for each, so that all are counted alike.
+  // Each result has a place in the program, so that all are counted alike.
   const ArgumentWord word =
       is_scalar
           ? call.word
@@ -356,7 +356,8 @@ py::object number_result(py::handle function,
 
 py::object numbers_result(py::handle function, const py::object& args,
                           const py::object& keywords) {
-  // Held: what is no tuple or dict gives a new one.
+  // These variables hold references, because the cast of another type makes a
+  // new object.
   const auto given = args.cast<py::tuple>();
   const auto named = keywords.cast<py::dict>();
   std::vector<PyObject*> operands;

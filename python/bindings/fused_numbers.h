@@ -14,11 +14,11 @@
 
 namespace gpuos::python {
 
-/// The scalars of a call, by number, that a function asked for.
+/// Holds the numbers of a call's scalars for whose values a function asked.
 using AskedScalars = std::set<std::uint32_t>;
 
-/// The kind of a number of Python, as ArgumentWord has it; Float32 if `object`
-/// is none.
+/// Returns the kind of a Python number, as ArgumentWord has it. Returns Float32
+/// if `object` is none.
 inline DType kind_of_number(PyObject* object) noexcept {
   if (PyFloat_CheckExact(object)) return DType::Float64;
   if (PyLong_CheckExact(object)) return DType::Int64;
@@ -26,18 +26,18 @@ inline DType kind_of_number(PyObject* object) noexcept {
   return PyComplex_CheckExact(object) ? DType::Complex128 : DType::Float32;
 }
 
-/// A number of Python or NumPy. Throws: OutOfRange.
+/// Returns a number of Python or NumPy. Throws: OutOfRange.
 Scalar scalar_from(PyObject* number);
 
-/// Returns whether two numbers are of one type and the same in every bit.
+/// Returns whether two numbers have one type and equal bits.
 bool is_same_number(PyObject* a, PyObject* b);
 
-/// Returns `number`; an array cannot be written from now on, so that it stays
-/// the number that it is.
+/// Returns `number`. An array becomes read-only, so that it stays this number.
 pybind11::object read_only(pybind11::object number);
 
-/// A step that a function computes of numbers alone, as in `x * 10**-k`. Python
-/// computes it again in each call, with its own integers, types and errors.
+/// Describes a step that a function computes of numbers alone, as in `x *
+/// 10**-k`. Python computes it again in each call, with its own integers, types
+/// and errors.
 struct NumberCall {
   struct Operand {
     std::uint32_t number = 0;     // among the call's numbers, if there is no
@@ -45,15 +45,16 @@ struct NumberCall {
   };
   enum class Gives : std::uint8_t {
     Error,    // like `object`, which the function may have caught
-    Objects,  // a tuple of numbers, which others take
-    Number,   // of the kind that `word` says: a scalar of the program
+    Objects,  // a tuple of numbers, which other calls take
+    Number,   // a scalar of the program, of the kind `word`
     Same,     // `object`: its value decided what the function did
   };
 
   pybind11::object function;
   std::vector<Operand> operands{};
-  pybind11::object names{};    // of the last operands: a tuple, or null
-  pybind11::object context{};  // in which NumPy's errstate is another, or null
+  pybind11::object names{};    // names of the last operands: a tuple, or null
+  pybind11::object context{};  // context with another errstate of NumPy, or
+                               // null
   Gives gives = Gives::Error;
   ArgumentWord word{};
   pybind11::object object{};
@@ -71,19 +72,21 @@ struct NumberCall {
   }
 };
 
-/// The numbers of one call: its arguments', then what each NumberCall gave.
+/// Holds the numbers of one call: its arguments, then the results of each
+/// NumberCall.
 class CallNumbers {
  public:
   explicit CallNumbers(std::vector<pybind11::object> arguments)
       : numbers_(std::move(arguments)) {}
 
-  /// Computes all of `calls`. False: one gives something of another kind than
-  /// it gave when it was traced. Throws: KeyboardInterrupt and the like.
+  /// Computes all of `calls`. Returns false if a result has another kind than
+  /// when it was traced. Throws: KeyboardInterrupt and the like.
   bool compute(std::span<const NumberCall> calls);
   /// Returns a scalar for each step that compute() computed.
   const std::vector<Scalar>& scalars() const noexcept { return scalars_; }
 
-  /// Null, with an error set: that is what it gives.
+  /// Returns the result of the call. Returns null, with an error set, if the
+  /// function raises.
   pybind11::object result_of(const NumberCall& call) const;
   void add(pybind11::object number, const Scalar& scalar) {
     numbers_.push_back(std::move(number));
@@ -99,12 +102,13 @@ class CallNumbers {
   std::vector<Scalar> scalars_;
 };
 
-/// The numbers of a function that is being traced. While it is there,
-/// number_result() finds it.
+/// Holds the numbers of a function that is being traced. number_result() finds
+/// it as long as it lives.
 class TracedNumbers {
  public:
-  /// `asked`: the scalars whose numbers the function gets. `tells` says a
-  /// number to who asks; else number_asked() is raised.
+  /// Begins to trace. The function gets the numbers of the scalars in `asked`.
+  /// With `tells` the object returns a number to code that asks. Otherwise that
+  /// code raises number_asked().
   TracedNumbers(ProgramBuilder& builder,
                 std::vector<pybind11::object> arguments, AskedScalars asked,
                 bool tells);
@@ -114,20 +118,22 @@ class TracedNumbers {
 
   /// Returns the value that stands for the next scalar argument, or its number.
   pybind11::object next(const ArgumentWord& word, const Scalar& scalar);
-  /// The number that `value` is in this call, whose value decides from now on.
-  /// Null: it is none, or nobody is told.
+  /// Returns the number of `value` in this call. That value decides from now
+  /// on. Returns null if `value` is no number, or if this object tells none.
   pybind11::object tell(const Value& value);
-  /// Its type, which decides nothing that the structure does not. Null: it is
-  /// no number.
+  /// Returns the type of the number. Only the structure decides it. Returns
+  /// null if `value` is no number.
   pybind11::object type_of(const Value& value) const;
   std::vector<NumberCall> take_calls() { return std::move(calls_); }
-  /// Those that were asked for at first or told, of the arguments.
+  /// Returns the arguments' scalars that were in `asked` at first or told
+  /// since.
   const AskedScalars& asked() const noexcept { return asked_; }
-  /// Those of take_calls(), in this call.
+  /// Returns the scalars of take_calls() in this call.
   const std::vector<Scalar>& scalars() const noexcept {
     return numbers_.scalars();
   }
-  /// Those that the first gpuos.Value of `operands` is of, or null.
+  /// Returns the object to which the first gpuos.Value of `operands` belongs,
+  /// or null.
   static TracedNumbers* of(std::span<PyObject* const> operands);
 
  private:
@@ -148,14 +154,14 @@ class TracedNumbers {
   const std::size_t arguments_ = numbers_.size();
   const bool tells_;
   const pybind11::object errstate_;
-  std::vector<std::uint32_t> ids_;  // of the values, by number; ascending
+  std::vector<std::uint32_t> ids_;  // ids of the values by number, ascending
   std::vector<NumberCall> calls_;
 };
 
-/// Returns what `function` gives for numbers alone: a gpuos.Value or, if the
-/// function that is traced asked for it, the number. Null: they are not all
-/// numbers, or it gives no number. `names` are those of the last operands: a
-/// tuple, or null. Throws: what `function` raises.
+/// Returns the result of `function` for numbers alone. This is a gpuos.Value,
+/// or the number if the traced function asked for it. Returns null if an
+/// operand or the result is no number. `names` are the names of the last
+/// operands: a tuple, or null. Throws: the errors of `function`.
 pybind11::object number_result(pybind11::handle function,
                                std::span<PyObject* const> operands,
                                pybind11::handle names = {});
@@ -165,11 +171,12 @@ pybind11::object numbers_result(pybind11::handle function,
                                 const pybind11::object& args,
                                 const pybind11::object& keywords);
 
-/// The number that `value` is in the call that is traced, whose value decides
-/// from now on. Null: it is computed of arrays, or nobody is told.
+/// Returns the number of `value` in the call that is traced. That value decides
+/// from now on. Returns null if `value` is computed of arrays, or if no number
+/// is told.
 pybind11::object tell_number(const Value& value);
 
-/// The type of that number. Null: it is computed of arrays.
+/// Returns the type of that number. Returns null if it is computed of arrays.
 pybind11::object type_of_number(const Value& value);
 
 /// Does the same with a function of Python's module `operator`.

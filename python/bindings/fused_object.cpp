@@ -78,7 +78,7 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
                             std::size_t count, PyObject* names) {
   if (of_trees_.is_none()) {
     const py::object made = python_module("collections").attr("OrderedDict")();
-    if (of_trees_.is_none()) of_trees_ = made;  // no thread was quicker
+    if (of_trees_.is_none()) of_trees_ = made;  // no other thread was quicker
   }
   const PythonCall call(args, count, names);
   const py::object of_trees = of_trees_;
@@ -90,7 +90,7 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
 }
 
 Traced* Fused::find(FusedCall& call) const {
-  // serves() may run code of users that comes back here and changes last_.
+  // serves() may run code of users that calls this object and changes last_.
   Traced* const last = last_;
   if (last != nullptr && last->serves(call)) return last;
   const auto found = by_hash_.find(call.key().hash());
@@ -116,8 +116,8 @@ Traced& Fused::find_or_trace(FusedCall& call) {
   std::vector<Part> parts;
   std::unique_ptr<Traced> made =
       trace(KnownKey(call.key()), call, function_, parts);
-  // Another thread may have traced the same meanwhile, or have replaced the
-  // function.
+  // Another thread may have traced an equal structure meanwhile, or replaced
+  // the function.
   Traced* const known = find(call);
   if (version != *version_) return find_or_trace(call);
   if (known != nullptr) return use(*known);
@@ -152,10 +152,10 @@ Traced& Fused::find_or_trace_values(FusedCall& call) {
 
 namespace {
 
-/// A fused function that another one calls while it is traced.
+/// Counts the fused functions that call each other while one is traced.
 class Nested {
  public:
-  /// Throws: RecursionError, before the thread's stack ends: Python's own limit
+  /// Throws: RecursionError, before the thread's stack ends. Python's own limit
   /// comes too late for that.
   explicit Nested(const std::string& name) {
     if (depth == kMost) {
@@ -185,7 +185,7 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   if (call.is_traced()) {
     const Nested nested(name_);
     note_part();
-    // Held: another thread may replace it.
+    // This holds the function, because another thread may replace it.
     const py::object function = function_;
     const WithoutLock to_others;
     return py::reinterpret_steal<py::object>(
@@ -243,7 +243,8 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
   });
   const bool has_foreign = arguments.has_foreign();
   if (has_foreign) arguments.keep_until(ticket);
-  // Who else reads and writes that memory knows of no task, but of the stream.
+  // Other readers and writers of that memory know the stream, but not the
+  // tasks.
   if ((has_foreign || (is_deferred_ && call.has_exported())) &&
       call.stream == Py_None)
     runtime.wait(ticket, Deadline::never());
@@ -310,7 +311,7 @@ std::string Fused::repr() const {
 }
 
 void Fused::clear() {
-  // Letting go may run code that comes back here.
+  // Releasing the objects may run code that calls this object.
   forget_traced();
   const auto dropped = std::exchange(left_, {});
   const py::object function = std::exchange(function_, py::none());

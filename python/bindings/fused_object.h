@@ -15,31 +15,31 @@
 
 namespace gpuos::python {
 
-/// The values of a dict, or of None, as they are now.
+/// Returns the current values of a dict, or of None.
 pybind11::list values_of(const pybind11::object& dict);
 
-/// What a function may ask of a call that it is traced for.
+/// Holds the facts about a call that a function may ask for while it is traced.
 struct ExampleCall {
   ExampleCall(const FusedCall& call);  // NOLINT(google-explicit-constructor)
 
-  std::vector<Shape> shapes;  // of the inputs
+  std::vector<Shape> shapes;  // shapes of the inputs
   std::vector<Scalar> scalars;
-  std::vector<pybind11::object> numbers;  // the scalars, as Python has them
+  std::vector<pybind11::object> numbers;  // the scalars as Python objects
 };
 
-/// One traced structure of a fused function.
+/// Holds one traced structure of a fused function.
 struct Traced {
   Traced(KnownKey key, ExampleCall example)
       : key(std::move(key)), example(std::move(example)) {}
 
-  /// Whether this is what the function does in that call too.
-  /// Then `call` has the scalars of the program.
+  /// Returns whether the function computes this program in that call too. Then
+  /// `call` has the scalars of the program.
   bool serves(FusedCall& call) const {
     if (!has_asked) return key.matches(call.key());
     return has_first_asked(call.scalars()) && key.matches(call.key()) &&
            answers_the_same(call);
   }
-  /// A look at one number: of many programs most differ in it.
+  /// Compares one number first, because most of many programs differ in it.
   bool has_first_asked(std::span<const Scalar> given) const {
     if (asked_scalars.empty()) return true;
     const std::uint32_t number = *asked_scalars.begin();
@@ -49,25 +49,28 @@ struct Traced {
   bool answers_the_same(FusedCall& call) const;
 
   KnownKey key;
-  /// What it was traced for. What the function asked of that call decides, so
-  /// that it serves only those that answer the same.
+  /// Holds the call for which it was traced. The answers to the function's
+  /// questions decide. It therefore serves only calls with equal answers.
   ExampleCall example;
-  bool has_asked = false;  // anything at all, or computed of numbers
+  bool has_asked = false;  // it asked for anything, or Python computes numbers
   bool has_asked_shapes = false;
-  bool is_of_values = false;  // of find_or_trace_values()
+  bool is_of_values = false;  // made by find_or_trace_values()
   AskedScalars asked_scalars{};
-  std::vector<NumberCall> number_calls;  // what Python computes for each call
-  std::vector<Scalar> more_scalars;      // what it gave when it was traced
+  std::vector<NumberCall> number_calls;  // steps that Python computes for each
+                                         // call
+  std::vector<Scalar> more_scalars;      // results of these steps when it was
+                                         // traced
   Program program;
-  Value made;  // its first output, of its builder
-  /// Makes what the function returned out of a list of arrays; None if it
-  /// returned one array.
+  Value made;  // first output, from its builder
+  /// Makes the function's result from a list of arrays. It is None if the
+  /// function returned one array.
   pybind11::object rebuild;
-  // The shapes of the last call that made its outputs.
+  // These are the shapes of the last call that made its outputs.
   std::vector<std::int64_t> input_dims;
   std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
-  Traced* next = nullptr;                                  // of the same hash
-  std::uint64_t used = 0;  // when, among those of its function
+  Traced* next = nullptr;                                  // next one of an
+                                                           // equal hash
+  std::uint64_t used = 0;  // time of the last use, counted by its function
 
   template <typename Visit>
   int visit_objects(Visit visit) const {
@@ -79,43 +82,44 @@ struct Traced {
     return visit(rebuild.ptr());
   }
 
-  /// The forms of the outputs for inputs of these shapes.
+  /// Returns the forms of the outputs for inputs of these shapes.
   std::shared_ptr<const std::vector<TensorView>> output_forms(
       std::span<const TensorView> inputs);
 };
 
-/// What fuse() returns: a Python function, and a program for each structure
-/// that it was called with.
+/// Implements the result of fuse(): a Python function, and a program for each
+/// structure of its calls.
 ///
 /// Threads: every member is called with the GIL held.
 class Fused {
  public:
-  /// `trace(function, args, keywords)` returns the values that the function
-  /// gives for values, as a list, and Traced::rebuild. `runtime` may be None.
-  /// What `is_deferred` is submitted when somebody looks at the result.
+  /// Wraps `function`. `trace(function, args, keywords)` returns a list of the
+  /// function's values for values, and Traced::rebuild. `runtime` may be None.
+  /// With `is_deferred` a call is submitted when the program reads its result.
   Fused(pybind11::object function, pybind11::object trace,
         pybind11::object runtime, std::string name, bool is_deferred);
 
   pybind11::object call(PyObject* const* args, std::size_t count,
                         PyObject* names);
-  /// The program of these arguments, traced if it is new.
+  /// Returns the program of these arguments, traced if it is new.
   Program warm(PyObject* const* args, std::size_t count, PyObject* names);
-  /// The same, and compiled by its runtime.
+  /// Returns the program as warm() does, and lets its runtime compile it.
   Program compile(PyObject* const* args, std::size_t count, PyObject* names);
-  /// The shapes and dtypes of what these arguments give, and Traced::rebuild.
+  /// Returns the shapes and dtypes of the results for these arguments, and
+  /// Traced::rebuild.
   pybind11::tuple forms(PyObject* const* args, std::size_t count,
                         PyObject* names);
   std::vector<Program> programs() const;
 
-  /// Runs `function` from now on, which takes and gives the same: each
-  /// structure that was traced is traced with it at once. Returns the number of
-  /// its version. Throws: InvalidArgument; then nothing has changed.
+  /// Runs `function` from now on, which must have equal arguments and results.
+  /// Each traced structure is traced with it at once. Returns the number of its
+  /// version. Throws: InvalidArgument, and then nothing has changed.
   std::uint64_t replace(pybind11::object function);
-  /// The same with another function, traced for all that this one was traced
-  /// for. Throws: InvalidArgument if that gives something else.
+  /// Returns a copy with another function, traced for all structures of this
+  /// one. Throws: InvalidArgument if its results differ in form.
   std::unique_ptr<Fused> replaced(pybind11::object function) const;
   std::uint64_t version() const noexcept { return *version_; }
-  /// What it was made for; may be None.
+  /// Returns the runtime for which it was made, or None.
   const pybind11::object& runtime() const noexcept { return runtime_; }
   std::string repr() const;
 
@@ -132,17 +136,18 @@ class Fused {
   void clear();
 
  private:
-  /// Null: none is named, and none of the arrays has one.
+  /// Returns null if no runtime is named and no array has one.
   std::shared_ptr<RuntimeObject> runtime_for(const FusedCall& call) const;
   std::shared_ptr<RuntimeObject> known_runtime_for(const FusedCall& call) const;
-  /// Of what a list, a dict or a tuple of arrays holds.
+  /// Calls `method` for arguments with a list, a dict or a tuple of arrays.
   pybind11::object call_tree(const char* method, PyObject* const* args,
                              std::size_t count, PyObject* names);
   pybind11::object call_foreign(PyObject* const* args, std::size_t count,
                                 PyObject* names);
-  /// A call under way: what it uses stays until it is over.
+  /// Marks a running call. The programs that it uses stay until it is over.
   class Running;
-  /// A fused function that this one was traced with, and its version then.
+  /// Names a fused function with which this one was traced, and its version
+  /// then.
   struct Part {
     std::shared_ptr<const std::uint64_t> version;
     std::uint64_t at;
@@ -150,7 +155,7 @@ class Fused {
   using AllTraced = std::vector<std::unique_ptr<Traced>>;
 
   Traced& find_or_trace(FusedCall& call);
-  /// Finds or traces a program for these very numbers, one of which does not
+  /// Finds or traces a program for exactly these numbers, one of which does not
   /// fit its operand's dtype. The function sees them as if they were in its
   /// text.
   Traced& find_or_trace_values(FusedCall& call);
@@ -158,10 +163,11 @@ class Fused {
   Traced& use(Traced& traced);
   void add(std::unique_ptr<Traced> made, std::span<const Part> parts);
   void forget_oldest();
-  /// Says once that each call may be another structure, and why.
+  /// Warns once that each call may be another structure, and why.
   void warn_of_many(const Traced& made);
-  /// `parts` gets the fused functions that it is made of. Strict: throws at the
-  /// operation that the shapes of the example do not fit.
+  /// Traces the function. `parts` gets the fused functions that it calls. With
+  /// `is_strict` it throws at the operation that the shapes of the example do
+  /// not fit.
   std::unique_ptr<Traced> trace(const KnownKey& key, const ExampleCall& example,
                                 const pybind11::object& function,
                                 std::vector<Part>& parts,
@@ -173,16 +179,16 @@ class Fused {
                                      const pybind11::object& function,
                                      const AskedScalars& asked,
                                      bool tells = true) const;
-  /// Runs `body`; what it refuses is said with the line of the function that
-  /// the shapes of the call do not fit, if there is one.
+  /// Runs `body`. If the shapes of the call do not fit, the error names the
+  /// line of the function that fails.
   template <typename Body>
   auto explained(const FusedCall& call, Body body) const;
-  /// Notes itself as a part of all that is traced at this moment. Throws:
-  /// InvalidArgument if that is what replaces it.
+  /// Notes this function as a part of all that is traced at this moment.
+  /// Throws: InvalidArgument if that is what replaces it.
   void note_part() const;
   void forget_traced();
   void forget_if_parts_were_replaced();
-  /// Null: it must be submitted now.
+  /// Returns null if the call must be submitted now.
   pybind11::object defer(PyObject* const* args, std::size_t count,
                          PyObject* names);
   pybind11::object submit(Traced& traced, const FusedCall& call,
@@ -197,16 +203,16 @@ class Fused {
   std::string name_;
   bool is_deferred_;
   AllTraced traced_;
-  AllTraced left_;  // of earlier versions, for calls under way
+  AllTraced left_;  // entries of earlier versions, for running calls
   std::size_t running_ = 0;
   std::shared_ptr<std::uint64_t> version_ = std::make_shared<std::uint64_t>(1);
   std::vector<Part> parts_;
   std::uint64_t uses_ = 0;
   bool has_warned_ = false;
-  std::uint64_t seen_ = replacements;  // of all fused functions
+  std::uint64_t seen_ = replacements;  // last seen count of all replacements
   static inline std::uint64_t replacements = 0;
-  // A comparison of keys may run code that comes back here and takes one out:
-  // that one still leads to the next until no call is under way.
+  // A comparison of keys may run code that calls this object and removes an
+  // entry. The removed entry still leads to the next until no call is running.
   std::unordered_map<std::uint64_t, Traced*> by_hash_;
   Traced* last_ = nullptr;
 };

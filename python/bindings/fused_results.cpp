@@ -35,11 +35,12 @@ void FusedResults::take(PyObject* out, Arguments& arguments) {
 }
 
 void FusedResults::make(std::span<const TensorView> inputs) {
-  // Memory may be waited for, and another call may bring other shapes then.
+  // The allocation may wait for memory, and another call may bring other shapes
+  // then.
   const auto forms = traced_.output_forms(inputs);
   for (const TensorView& form : *forms) {
     py::object array = Array::make_result(runtime_, form);
-    // Nobody else has it before this returns.
+    // No other code has the array before this returns.
     const Borrow borrow(*native<Array>(array.ptr()));
     add([&] { return borrow.view(); }, array);
   }

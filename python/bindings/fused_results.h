@@ -9,20 +9,20 @@
 
 namespace gpuos::python {
 
-/// The arrays that one call of a fused function writes.
+/// Holds the arrays that one call of a fused function writes.
 class FusedResults {
  public:
   FusedResults(const char* name, Traced& traced, RuntimeObject& runtime)
       : name_(name), traced_(traced), runtime_(runtime) {}
 
-  /// Arrays of the caller: one, or a tuple or list of as many as there are.
+  /// Takes arrays of the caller: one, or a tuple or list with all of them.
   /// Throws: InvalidArgument.
   void take(PyObject* out, Arguments& arguments);
-  /// New arrays of the shapes that these inputs give.
+  /// Makes new arrays of the shapes that follow from these inputs.
   void make(std::span<const TensorView> inputs);
 
   std::span<const TensorView> views() const noexcept { return views_.view(); }
-  /// In the form that the Python function gave.
+  /// Returns the arrays in the form of the Python function's result.
   pybind11::object as_returned();
 
  private:

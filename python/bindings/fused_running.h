@@ -8,8 +8,8 @@ namespace gpuos::python {
 
 class Fused::Running {
  public:
-  /// `forgets` what was traced with functions that have been replaced; else
-  /// nothing of that is run.
+  /// Begins a call. With `forgets` it drops programs that were traced with
+  /// functions that are replaced now. Otherwise no such program runs.
   explicit Running(Fused& fused, bool forgets = true) : fused_(fused) {
     if (forgets && fused.seen_ != replacements) [[unlikely]]
       fused.forget_if_parts_were_replaced();
@@ -17,7 +17,7 @@ class Fused::Running {
   }
   ~Running() {
     if (--fused_.running_ == 0 && !fused_.left_.empty()) [[unlikely]] {
-      // Letting go may run code that comes back here.
+      // Releasing the programs may run code that calls this object.
       const AllTraced left = std::exchange(fused_.left_, {});
     }
   }

@@ -1,5 +1,5 @@
-// Tracing of fused functions: for a first call, and for a replacement, which
-// must give what is given.
+// Traces fused functions: for a first call, and for a replacement, whose
+// results must have equal forms.
 #include <algorithm>
 #include <iterator>
 #include <span>
@@ -20,8 +20,9 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-/// What stands for the arguments of a structure while a function runs on them:
-/// values, and for scalars that it asked for their numbers.
+/// Holds the stand-ins for the arguments of a structure while a function runs
+/// on them. They are values, and numbers for scalars that the function asked
+/// for.
 class Stand {
  public:
   Stand(ProgramBuilder& builder, const KnownKey& key,
@@ -60,7 +61,8 @@ bool is_same(const Shape& shape, const TensorView& view) {
   return std::ranges::equal(shape, std::span(view.shape).first(view.dims));
 }
 
-/// What is traced at this moment, by this thread, inside one another.
+/// Holds the parts of all functions that this thread traces now, the outermost
+/// first.
 thread_local std::vector<void*> tracing;
 
 class Tracing {
@@ -71,7 +73,7 @@ class Tracing {
   Tracing& operator=(const Tracing&) = delete;
 };
 
-/// The function that this thread replaces.
+/// Names the function that this thread replaces.
 thread_local const void* replaced_now = nullptr;
 
 class Replacing {
@@ -86,7 +88,8 @@ class Replacing {
   const void* before_;
 };
 
-/// What a function's arrays are put together to, told by their numbers.
+/// Returns the form in which a function returns its arrays, with numbers for
+/// the arrays.
 py::object form_of(const Traced& traced) {
   if (traced.rebuild.is_none()) return py::none();
   py::list numbers;
@@ -121,8 +124,8 @@ void check_same_results(const std::string& name, const Traced& known,
                           "before, got others");
 }
 
-/// The fused functions of a dict, or of None, with other functions: those that
-/// `function_for` gives for their keys.
+/// Returns a dict of fused functions, or None, with other functions.
+/// `function_for` returns the function of a key.
 template <typename FunctionFor>
 py::object each_replaced(const py::object& known, FunctionFor function_for) {
   if (known.is_none()) return known;
@@ -157,7 +160,7 @@ std::vector<py::object> owned(std::span<PyObject* const> objects) {
 
 ExampleCall::ExampleCall(const FusedCall& call)
     : numbers(owned(call.numbers())) {
-  for (py::object& number : numbers)  // its array may change
+  for (py::object& number : numbers)  // the caller may change an array
     if (is_ndarray(number.ptr())) number = number.attr("copy")();
   for (const TensorView& view : call.inputs())
     shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
@@ -189,8 +192,8 @@ std::unique_ptr<Traced> Fused::trace(const KnownKey& key,
                                      const py::object& function,
                                      std::vector<Part>& parts, bool is_strict,
                                      AskedScalars asked) const {
-  // For each number that it asks for the function begins again with it,
-  // whatever it made of the exception.
+  // For each number that it asks for, the function begins again with that
+  // number. It may have caught the exception.
   for (;;) {
     ProgramBuilder builder;
     builder.set_shapes(example.shapes, is_strict);
@@ -245,9 +248,10 @@ std::unique_ptr<Traced> Fused::trace_once(
 std::unique_ptr<Fused> Fused::replaced(py::object function) const {
   auto next = std::make_unique<Fused>(std::move(function), trace_, runtime_,
                                       name_, is_deferred_);
-  // By number: a function that is traced may call this one, which adds to them.
+  // The loop uses indices, because a traced function may call this one, which
+  // adds entries.
   for (std::size_t i = 0; i < traced_.size(); ++i) {
-    // A copy: what runs meanwhile may forget it.
+    // This is a copy, because code that runs meanwhile may drop the original.
     const Traced before = *traced_[i];
     next->traced_.push_back(
         trace(before.key, before.example, next->function_, next->parts_));
@@ -269,7 +273,7 @@ std::uint64_t Fused::replace(py::object function) {
     const Replacing now(this);
     return replaced(std::move(function));
   }();
-  // What others trace while this runs is of the version before.
+  // Entries that other threads traced meanwhile belong to the version before.
   forget_traced();
   for (auto& traced : next->traced_) add(std::move(traced), {});
   last_ = nullptr;
@@ -277,7 +281,7 @@ std::uint64_t Fused::replace(py::object function) {
   ++replacements;
   seen_ = replacements;
   ++*version_;
-  // Letting go of them, with `next`, may run code that comes back here.
+  // Destroying these, with `next`, may run code that calls this object.
   std::swap(function_, next->function_);
   std::swap(of_runtimes_, next->of_runtimes_);
   std::swap(of_trees_, next->of_trees_);
@@ -286,14 +290,15 @@ std::uint64_t Fused::replace(py::object function) {
 
 namespace {
 
-/// Programs that a function keeps. A number whose value decides makes a new one
-/// for each value, and a program for it would never be used again.
+/// Limits the programs that a function keeps. A number whose value decides
+/// makes a new one for each value. Such a program would never be used again.
 constexpr std::size_t kMostTraced = 256;
-/// So many are no accident.
+/// Sets how many programs cause a warning, because a function normally has
+/// fewer.
 constexpr std::size_t kManyTraced = 32;
 
-/// The scalar arguments whose values decided, also by what was computed of
-/// them.
+/// Returns the scalar arguments whose values decided, also through results
+/// computed of them.
 AskedScalars deciding_scalars(const Traced& made) {
   const std::size_t count = made.example.numbers.size();
   AskedScalars found = made.asked_scalars;
@@ -308,8 +313,9 @@ AskedScalars deciding_scalars(const Traced& made) {
   return found;
 }
 
-/// The arguments that a call was traced for one by one: numbers that the
-/// function asked for, and what is no array or number. Positions or names.
+/// Returns the arguments whose values need a program of their own, as positions
+/// or names. They are numbers that the function asked for, and objects that are
+/// no arrays or numbers.
 py::list deciding_arguments(const Traced& made) {
   const AskedScalars asked = deciding_scalars(made);
   py::list found;
@@ -374,7 +380,7 @@ void Fused::warn_of_many(const Traced& made) {
   has_warned_ = true;
   const py::object function = function_;
   py::object traceback;
-  if (!made.asked_scalars.empty()) {  // once more, to see where it asks
+  if (!made.asked_scalars.empty()) {  // traced again to find the line that asks
     ProgramBuilder builder;
     builder.set_shapes(made.example.shapes);
     try {
@@ -382,7 +388,7 @@ void Fused::warn_of_many(const Traced& made) {
     } catch (const py::error_already_set& error) {
       traceback = error.trace();
     } catch (const Error&) {
-      traceback = py::none();  // no line, then
+      traceback = py::none();  // then there is no line
     }
   }
   if (!traceback) traceback = py::none();

@@ -4,8 +4,9 @@
 
 namespace gpuos::python {
 
-/// Whether `object` has an attribute that can be read. One that raises is none,
-/// without a word: from 3.13 on PyObject_HasAttrString() reports what it drops.
+/// Returns whether `object` has an attribute that can be read. An attribute
+/// that raises does not count, and its error is dropped. From 3.13 on
+/// PyObject_HasAttrString() reports such errors.
 inline bool has_attribute(pybind11::handle object, const char* name) noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
   PyObject* found = nullptr;

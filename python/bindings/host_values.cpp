@@ -48,7 +48,7 @@ const std::map<std::string, std::string>& dtypes() {
   return known;
 }
 
-// "const int [3][2]", "int (&)[3]"
+// Reads "const int [3][2]" or "int (&)[3]".
 HostType read_type(std::string text) {
   HostType type;
   for (const std::string_view reference : {"(&)", "(&&)"}) {
@@ -56,7 +56,7 @@ HostType read_type(std::string text) {
     if (at != text.npos && text.substr(at + reference.size()).starts_with('['))
       text.erase(at, reference.size());
   }
-  // A variable of the device is told as a reference: "int (*&)(int)".
+  // The type of a device variable is a reference: "int (*&)(int)".
   if (const std::size_t at = text.find("(*&)("); at != text.npos)
     text.erase(at + 2, 1);
   while (text.ends_with('&') || text.ends_with(' ')) text.pop_back();
@@ -73,7 +73,7 @@ HostType read_type(std::string text) {
   }
   const auto found = dtypes().find(text);
   if (found != dtypes().end()) type.dtype = found->second;
-  // "int*" and "int (*)(int)"
+  // Pointers are "int*" and "int (*)(int)".
   if (text.ends_with('*') || text.find("(*)(") != text.npos)
     type.dtype = "uint64";
   type.is_string =
@@ -123,7 +123,8 @@ void set_host_value(const std::string& name, const HostVariableInfo& variable,
   const py::object given = numpy.attr("asarray")(value);
   const bool is_integer = type.dtype.find("int") != type.dtype.npos;
   const std::string kind = given.attr("dtype").attr("kind").cast<std::string>();
-  // Among integers the value decides: a literal has a sign, a variable may not.
+  // Among integers the value decides, because a literal has a sign and a
+  // variable may have none.
   const bool fits =
       numpy.attr("can_cast")(given.attr("dtype"), type.dtype, "same_kind")
           .cast<bool>() ||
@@ -136,7 +137,7 @@ void set_host_value(const std::string& name, const HostVariableInfo& variable,
         ", got " + py::str(given.attr("dtype")).cast<std::string>() +
         " of shape " + py::str(given.attr("shape")).cast<std::string>());
   const py::object converted = given.attr("astype")(type.dtype);
-  // An integer that does not fit is another number then.
+  // An integer that does not fit becomes another number.
   if (is_integer && !numpy.attr("array_equal")(converted, given).cast<bool>())
     throw InvalidArgument("session: " + name +
                           ": expected a value that fits into " + variable.type +

@@ -7,13 +7,15 @@
 
 namespace gpuos::python {
 
-/// The value of a variable, or of a copy of one: a number, a string, or a copy
-/// of an array of numbers; of a pointer its address.
+/// Returns the value of a variable, or of a copy of one. It is a number, a
+/// string, or a copy of an array of numbers. The value of a pointer is its
+/// address.
 /// Throws: InvalidArgument for another type.
 pybind11::object host_value(const std::string& name,
                             const HostVariableInfo& variable);
 
-/// Throws: InvalidArgument for another type or shape, or a constant.
+/// Sets the value. Throws: InvalidArgument for another type or shape, or a
+/// constant.
 void set_host_value(const std::string& name, const HostVariableInfo& variable,
                     const pybind11::object& value);
 

@@ -44,7 +44,7 @@ const char* name_of(FastCompile level) {
   return "off";
 }
 
-// None and True are what -DNAME means.
+// Returns the text of a macro. None and True mean the same as -DNAME.
 std::string macro_text(const py::handle& value) {
   constexpr char kWhat[] = "JitOptions: defines";
   if (value.is_none() || value.is(py::bool_(true))) return "1";
@@ -84,8 +84,8 @@ py::dict defines_of(const JitOptions& options) {
   return defines;
 }
 
-// Returns Python that makes the same options. It has only those that differ
-// from the defaults.
+// Returns Python that makes equal options. It has only those that differ from
+// the defaults.
 std::string text_of_options(const py::object& self) {
   const py::object plain = py::type::of(self)();
   std::string text;

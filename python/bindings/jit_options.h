@@ -5,7 +5,7 @@
 
 namespace gpuos::python {
 
-/// None, a JitOptions, or a sequence of NVRTC's own options.
+/// Reads None, a JitOptions, or a sequence of NVRTC's own options.
 JitOptions jit_options_from(const pybind11::object& options);
 
 void register_jit_options(pybind11::module_& module);

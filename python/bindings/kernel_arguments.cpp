@@ -97,8 +97,8 @@ void* device_pointer(const py::handle& value, std::size_t index) {
   return dlpack_pointer(value.attr("__dlpack__")(), index);
 }
 
-// torch.Tensor, without the refusals of its interfaces: gradients, dtypes of
-// others.
+// Adds a torch.Tensor. Its interfaces would refuse gradients and dtypes that
+// other libraries lack.
 bool add_tensor(KernelArgs& args, const py::handle& value, std::size_t index) {
   if (!has_attribute(value, "data_ptr") || !has_attribute(value, "is_cuda"))
     return false;
@@ -108,8 +108,8 @@ bool add_tensor(KernelArgs& args, const py::handle& value, std::size_t index) {
   return true;
 }
 
-// An array of NumPy with one structure, as they are made of plain numbers. One
-// of a plain number may be meant as an address.
+// Returns whether the value is a NumPy array with one structure. An array with
+// one plain number may be meant as an address.
 bool is_structure(PyObject* value) {
   if (!is_ndarray(value) || py::detail::array_proxy(value)->nd > 1)
     return false;

@@ -5,12 +5,12 @@
 
 namespace gpuos::python {
 
-/// One argument of a kernel: None, a number, a NumPy scalar (structured ones
-/// too), a ctypes object, or an array on the device of anybody.
+/// Adds one argument of a kernel. It is None, a number, a NumPy scalar (also a
+/// structured one), a ctypes object, or any array on the device.
 /// Throws: InvalidArgument naming `index`.
 void add_argument(KernelArgs& args, PyObject* value, std::size_t index);
 
-/// A KernelArgs, or a sequence of such values.
+/// Returns the arguments of a KernelArgs, or of a sequence of such values.
 KernelArgs arguments_from(const pybind11::object& values);
 
 }  // namespace gpuos::python

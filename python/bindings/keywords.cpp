@@ -21,7 +21,8 @@ static_assert(std::is_trivially_destructible_v<Scalar>);
 
 namespace {
 
-// NumPy's complex64 is no Python complex, and as a float it would lose a part.
+// Returns whether the number is complex. NumPy's complex64 is no Python
+// complex, and as a float it would lose a part.
 bool is_complex_number(PyObject* number) {
   if (PyComplex_Check(number)) return true;
   PyObject* const numpy_type = made_once([] {
@@ -84,7 +85,8 @@ Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
     PyObject* name = PyTuple_GET_ITEM(names, i);
     if (take_own(name, values[i], is_many) || take_param(op, name, values[i]))
       continue;
-    // Once: an alias may mean another operator a moment later.
+    // This is read once, because an alias may mean another operator a moment
+    // later.
     if (inputs == nullptr) inputs = &op.op.input_names();
     if (!take_input(op, *inputs, name, values[i], positional))
       has_others = true;
@@ -150,7 +152,8 @@ bool Keywords::take_input(const OperatorObject& op, const InputNames& names,
   return true;
 }
 
-// Takes those of the current version, also if the name changes meanwhile.
+// Takes the defaults of the current version, also if the name changes
+// meanwhile.
 void Keywords::add_defaults(const OperatorObject& op, PyObject* const* values,
                             PyObject* names, bool is_many) {
   pinned_ = op.op.pinned();

@@ -14,10 +14,11 @@
 
 namespace gpuos::python {
 
-/// A Python number. Throws: TypeError.
+/// Returns a Python number as a scalar. Throws: TypeError.
 Scalar scalar_of(PyObject* number);
 
-/// Names of arguments, interned: most callers' names are the same objects.
+/// Holds interned names of arguments. The names of most callers are these
+/// objects.
 struct CallNames {
   PyObject* out = PyUnicode_InternFromString("out");
   PyObject* stream = PyUnicode_InternFromString("stream");
@@ -30,12 +31,13 @@ inline bool is_name(PyObject* a, PyObject* b) noexcept {
   return a == b || PyUnicode_Compare(a, b) == 0;
 }
 
-/// The keyword arguments of submit() and submit_many(). Borrows them.
+/// Holds the keyword arguments of submit() and submit_many(). Borrows them.
 class Keywords {
  public:
-  /// `values` are the values of `names`, a tuple or null.
+  /// Reads `values`, the values of `names`, which is a tuple or null.
+  /// `positional` is the number of inputs without a name.
   /// Throws: InvalidArgument for a parameter or an input that is unknown or
-  /// missing. `positional`: so many inputs came without a name.
+  /// missing.
   Keywords(const OperatorObject& op, PyObject* const* values, PyObject* names,
            std::size_t positional, bool is_many);
 
@@ -70,7 +72,7 @@ class Keywords {
   void check_inputs(const OperatorObject& op, const InputNames& names,
                     std::size_t positional);
 
-  // The most arguments of an operator. OperatorObject checks it.
+  // This is the most arguments of an operator. OperatorObject checks it.
   static constexpr std::size_t kMost = kMaxArguments;
 
   const Operator* target_;

@@ -2,18 +2,19 @@
 
 namespace gpuos::python {
 
-/// What `make` gives, made by the first call and kept until the process ends.
+/// Returns the result of `make`. The first call makes it, and it is kept until
+/// the process ends.
 ///
-/// Not by an initialisation that C++ guards: what makes it may let another
-/// thread in, which would wait there with the GIL, or with the lock that stands
-/// for it, that the first one needs.
+/// This does not use a function's static initialisation, which C++ guards with
+/// a lock. `make` may let another thread run. That thread would wait for the
+/// guard and hold the GIL, or its replacement, that the first thread needs.
 template <typename Make>
 const auto& made_once(Make make) {
   using Made = decltype(make());
   static const Made* kept = nullptr;
   if (kept == nullptr) [[unlikely]] {
     const Made* made = new Made(make());
-    if (kept == nullptr) kept = made;  // else another thread was quicker
+    if (kept == nullptr) kept = made;  // another thread may have been quicker
   }
   return *kept;
 }

@@ -6,7 +6,8 @@
 
 namespace {
 
-// Sets an ImportError if it is so: pybind11 would wait for ever for its lock.
+// Sets an ImportError in a subinterpreter, where pybind11 would wait for ever
+// for its lock.
 bool is_in_subinterpreter() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return false;
   PyErr_SetString(PyExc_ImportError,
@@ -15,10 +16,10 @@ bool is_in_subinterpreter() {
   return true;
 }
 
-// Makes an object of a class that is registered. pybind11's function throws
-// through Python for another one, which ends the process: object.__reduce__(),
-// as pickle's protocol 0 calls it, asks for an object of pybind11's base. Other
-// modules of this pybind11 have the same base, and lose nothing.
+// Makes an object of a registered class. For another class pybind11's function
+// throws through Python, which ends the process. object.__reduce__(), as
+// pickle's protocol 0 calls it, asks for an object of pybind11's base. Other
+// modules of this pybind11 have the same base and lose nothing.
 PyObject* make_registered(PyTypeObject* type, PyObject*, PyObject*) {
   if (pybind11::detail::all_type_info(type).empty()) {
     PyErr_Format(PyExc_TypeError, "cannot make or pickle a bare '%.100s'",
@@ -35,13 +36,13 @@ void refuse_bare_objects() {
 
 }  // namespace
 
-// The first statement of what PYBIND11_MODULE makes. The version, which it
-// would compare here, is in the name of the module's file.
+// This is the first statement of PYBIND11_MODULE's function, where pybind11
+// compares versions. The name of the module's file has the version already.
 #undef PYBIND11_CHECK_PYTHON_VERSION
 #define PYBIND11_CHECK_PYTHON_VERSION \
   if (is_in_subinterpreter()) return nullptr;
 
-// It needs no GIL: it takes a lock of its own (own_lock.h).
+// The module needs no GIL, because it takes a lock of its own (own_lock.h).
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   if (!gpuos::python::WithLock::make()) throw pybind11::error_already_set();
   refuse_bare_objects();

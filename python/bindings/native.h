@@ -4,8 +4,9 @@
 
 namespace gpuos::python {
 
-/// The C++ object inside an instance of a class bound here, without a cast
-/// table. The caller has checked the type. Null if __init__ never ran.
+/// Returns the C++ object inside an instance of a class bound here, without a
+/// cast table. The caller has checked the type. Returns null if __init__ never
+/// ran.
 template <typename T>
 T* native(PyObject* object) noexcept {
   auto* instance = reinterpret_cast<pybind11::detail::instance*>(object);

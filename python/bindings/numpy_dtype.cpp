@@ -56,9 +56,10 @@ void fetch_numpy() {
   static bool is_fetched = false;
   if (is_fetched) return;
   const py::object spec = python_module("numpy").attr("__spec__");
-  // In a handler amid that import: another thread would wait for its end.
+  // A signal handler runs in the middle of that import. Another thread would
+  // wait for the end of the import.
   if (py::bool_(py::getattr(spec, "_initializing", py::bool_(false)))) return;
-  // Handlers run in the main thread alone, and finalizers are put off.
+  // Handlers run only in the main thread, and PyGC_Disable() delays finalizers.
   const bool collected = PyGC_Disable() != 0;
   std::exception_ptr error;
   {

@@ -12,13 +12,13 @@ namespace gpuos::python {
 
 class RuntimeObject;
 
-/// Output, inputs and scalars of one task together; Runtime::define() takes no
-/// more.
+/// Limits output, inputs and scalars of one task together. Runtime::define()
+/// takes no more.
 inline constexpr std::size_t kMaxArguments = 32;
 
-/// Python's gpuos.Operator.
+/// Implements Python's gpuos.Operator.
 struct OperatorObject : std::enable_shared_from_this<OperatorObject> {
-  /// Keeps all of `given` but its texts. `runtime` is only compared.
+  /// Keeps `given` except its texts. `runtime` is only compared.
   /// Throws: InvalidArgument for more parameters than a task has arguments.
   OperatorObject(const RuntimeObject* runtime, Operator made,
                  OperatorDefinition given);
@@ -31,14 +31,15 @@ struct OperatorObject : std::enable_shared_from_this<OperatorObject> {
 
 using OperatorPtr = std::shared_ptr<OperatorObject>;
 
-/// Python's gpuos.Alias.
+/// Implements Python's gpuos.Alias.
 struct AliasObject {
   std::shared_ptr<RuntimeObject> runtime;
   Alias alias;
   OperatorPtr as_operator;
 };
 
-/// The types' objects, for exact type checks; set when they are registered.
+/// Holds the types' objects, for exact type checks. They are set when they are
+/// registered.
 extern PyTypeObject* operator_type;
 extern PyTypeObject* alias_type;
 

@@ -11,13 +11,14 @@
 
 namespace gpuos::python {
 
-/// Whether Python repeats it as often as a number says: a list, a str, a deque.
+/// Returns whether Python repeats the object when it is multiplied by a number:
+/// a list, a str, a deque.
 inline bool is_repeated(PyObject* object) noexcept {
   const PySequenceMethods* methods = Py_TYPE(object)->tp_as_sequence;
   return methods != nullptr && methods->sq_repeat != nullptr;
 }
 
-/// The names of NumPy's functions, by Python's numbers of comparisons.
+/// Lists the names of NumPy's functions, by Python's numbers of comparisons.
 inline constexpr const char* kComparisonNames[] = {
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
 static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
@@ -28,13 +29,12 @@ inline bool is_comparison(std::string_view name) {
          std::end(kComparisonNames);
 }
 
-// Python's operators as slots of a type: it calls them without the price of
-// pybind11. The names are there for whoever looks.
+// This class makes Python's operators slots of a type. Python calls them
+// without the cost of pybind11. The names serve code that looks for them.
 //
-// `Of` has, as static functions of PyObject*: binary<Op>(x, y), unary<Op>(x),
-// positive(x), divmod(x, y), matmul(x, y), power(x, y, modulus) and
-// compare(x, y, operation), which give a new reference, or null with an error
-// set.
+// `Of` has these static functions of PyObject*: binary<Op>(x, y), unary<Op>(x),
+// positive(x), divmod(x, y), matmul(x, y), power(x, y, modulus) and compare(x,
+// y, operation). They return a new reference, or null with an error set.
 
 struct BinarySlot {
   const char* name;

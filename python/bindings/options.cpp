@@ -52,7 +52,8 @@ const char* word_of(Value value, Choices<Value> choices) {
   return "";
 }
 
-// How Python says a value of each type, and is told it.
+// These functions read a value of each type from Python and return it to
+// Python.
 
 void read(const std::string& name, py::handle given, std::string& to) {
   to = text_of(given, name.c_str());
@@ -75,7 +76,8 @@ void read(const std::string& name, py::handle given, WorkerImage& to) {
   to = choose(name, given, kImages);
 }
 
-// Names end in the unit: those that count microseconds in _us, others in _s.
+// Counts the units in a second. Names end in the unit: those that count
+// microseconds in _us, others in _s.
 template <typename Time>
 constexpr double kUnitsInSecond =
     std::is_same_v<Time, std::chrono::microseconds> ? 1e6 : 1;
@@ -125,7 +127,7 @@ constexpr Option option(const char* name) {
           [](const RuntimeOptions& options) { return told(options.*kMember); }};
 }
 
-// In the order in which Python shows them.
+// The options are in the order in which Python shows them.
 constexpr Option kOptions[] = {
 #define GPUOS_OPTION(type, name, python, value, text) \
   option<&RuntimeOptions::name>(#python),

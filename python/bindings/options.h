@@ -5,7 +5,8 @@
 
 namespace gpuos::python {
 
-/// RuntimeOptions from keyword arguments; None or absent means the default.
+/// Returns RuntimeOptions from keyword arguments. None or a missing one means
+/// the default.
 /// Throws: InvalidArgument for an unknown name or a value out of range.
 RuntimeOptions options_from(const pybind11::kwargs& given);
 

@@ -6,17 +6,18 @@
 
 namespace gpuos::python {
 
-// What stands here for the GIL where Python has none: one lock of this module,
-// which every call from Python takes (errors.h). It is let go where the GIL
-// would be: by WithoutGil, by whatever in Python may wait, and by WithoutLock.
+// This lock replaces the GIL where Python has none. Every call from Python
+// takes it (errors.h). It is released where the GIL would be: by WithoutGil, by
+// functions of Python that may wait, and by WithoutLock.
 //
-// It is one of CPython's critical sections, so that nobody waits for it with
-// something that another thread needs: whoever waits in Python has let it go.
-// With a GIL there is none of it.
+// It is one of CPython's critical sections. A thread that waits in Python has
+// therefore released it. No thread waits for it while it holds something that
+// another thread needs. With a GIL the lock does not exist.
 
 #if defined(Py_GIL_DISABLED)
 
-/// Holds the lock for as long as it lives; a thread that has it goes on.
+/// Holds the lock for as long as it lives. A thread that already holds it
+/// continues.
 class WithLock {
  public:
   WithLock() noexcept : is_first_(!is_held()) {
@@ -33,7 +34,8 @@ class WithLock {
   WithLock(const WithLock&) = delete;
   WithLock& operator=(const WithLock&) = delete;
 
-  /// Before anything else. Throws nothing; false with an error set.
+  /// Makes the lock before anything else. Throws nothing and returns false with
+  /// an error set.
   static bool make() noexcept {
     if (lock == nullptr)
       lock =
@@ -53,7 +55,7 @@ class WithLock {
                reinterpret_cast<std::uintptr_t>(&innermost->section_);
   }
 
-  // An object of Python, which has a lock in it; never let go.
+  // This Python object contains a lock and is never released.
   static inline PyObject* lock = nullptr;
   static inline constinit thread_local WithLock* innermost = nullptr;
 
@@ -62,8 +64,8 @@ class WithLock {
   PyCriticalSection section_;
 };
 
-/// Lets the lock go for as long as it lives: around Python code of others,
-/// which may take long, and may look in a loop for what another thread does.
+/// Releases the lock for as long as it lives, around Python code of others.
+/// Such code may take long, and may wait in a loop for another thread.
 class WithoutLock {
  public:
   WithoutLock() noexcept

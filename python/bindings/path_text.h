@@ -6,8 +6,8 @@
 
 namespace gpuos::python {
 
-/// A path, or a text with one in it, as os.fsdecode(): a name need not be
-/// UTF-8.
+/// Decodes a path, or a text with one in it, as os.fsdecode() does. A name need
+/// not be UTF-8.
 inline pybind11::str path_text(const std::string& bytes) {
   const auto text = pybind11::reinterpret_steal<pybind11::str>(
       PyUnicode_DecodeFSDefaultAndSize(bytes.data(),

@@ -10,56 +10,59 @@
 
 namespace gpuos::python {
 
-// What Python objects are read as. `what` names the argument in messages:
-// "shape: expected an integer, got str". Reading may run Python code, so that
-// what an object says of itself holds for that moment only; what is returned
-// is a copy of its own.
+// These functions read Python objects. `what` names the argument in messages:
+// "shape: expected an integer, got str". Reading may run Python code, so an
+// object's answers hold only for that moment. The functions return copies of
+// their own.
 
-/// Throws: TypeError for no str, InvalidArgument for one with a lone surrogate.
+/// Returns the text. Throws: TypeError for no str, InvalidArgument for one with
+/// a lone surrogate.
 std::string text_of(pybind11::handle object, const char* what);
 
-/// Does PyNumber_Index(), with our text if it is no integer. Throws: TypeError.
+/// Calls PyNumber_Index(), with gpuos's error text if it is no integer. Throws:
+/// TypeError.
 pybind11::object index_of(pybind11::handle object, const char* what);
 
-/// An integer, also one of NumPy. Throws: TypeError, InvalidArgument.
+/// Returns an integer, also one of NumPy. Throws: TypeError, InvalidArgument.
 std::int64_t integer_of(pybind11::handle object, const char* what);
 
 /// Reads an integer of a narrower type.
 template <typename Int>
 Int integer_as(pybind11::handle object, const char* what);
 
-/// The number of a version, from 1 on; 0 for None. Throws: TypeError,
-/// InvalidArgument.
+/// Returns the number of a version, from 1 on, and 0 for None. Throws:
+/// TypeError, InvalidArgument.
 std::uint64_t version_from(pybind11::handle object, const char* what);
 
-/// Throws: TypeError, InvalidArgument for what no address can be.
+/// Returns an address. Throws: TypeError, InvalidArgument for an impossible
+/// address.
 void* address_of(pybind11::handle object, const char* what);
 
-/// Throws: TypeError, OverflowError.
+/// Returns a real number. Throws: TypeError, OverflowError.
 double real_of(pybind11::handle object, const char* what);
 
-/// Returns its truth value, as `if` does. Throws: what the object raises.
+/// Returns the truth value, as `if` does. Throws: the errors of the object.
 bool truth_of(pybind11::handle object);
 
-/// The items of an iterable that is no text. Throws: TypeError.
+/// Returns the items of an iterable that is no text. Throws: TypeError.
 pybind11::tuple items_of(pybind11::handle object, const char* what);
 
 std::vector<std::int64_t> integers_of(pybind11::handle object,
                                       const char* what);
 std::vector<std::string> texts_of(pybind11::handle object, const char* what);
-/// Reads strings, and objects that have a path, as pathlib's.
+/// Reads strings, and objects that have a path, such as pathlib's.
 std::vector<std::string> folders_of(pybind11::handle object, const char* what);
 
-/// The items of a dict or another mapping. Throws: TypeError.
+/// Returns the items of a dict or another mapping. Throws: TypeError.
 std::vector<std::pair<pybind11::object, pybind11::object>> pairs_of(
     pybind11::handle object, const char* what);
 
-/// str(object) for a message; no object can make it fail.
+/// Returns str(object) for a message. No object can make it fail.
 std::string whole_text(pybind11::handle object);
 /// Returns the object's repr(), cut if it is long.
 std::string shown(pybind11::handle object);
 
-/// The type's name, and the number if it is one: "float 2.5".
+/// Returns the type's name, and the number if it is one: "float 2.5".
 std::string kind_shown(pybind11::handle object);
 
 /// Throws: TypeError, "<what>: expected <expected>, got <kind>".

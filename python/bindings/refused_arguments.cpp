@@ -14,14 +14,15 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// How pybind11 is called: since 3.1 with an array, before with a tuple.
+// Python calls pybind11 with an array since pybind11 3.1, and with a tuple
+// before.
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t,
                                PyObject*);
 using TupleCall = PyObject* (*)(PyObject*, PyObject*, PyObject*);
 constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
 constexpr int kTuple = METH_VARARGS | METH_KEYWORDS;
 
-// pybind11's own function: one for all that it makes.
+// This is pybind11's own function, which serves all functions that it makes.
 PyCFunction pybind11_call = nullptr;
 
 template <typename Function>
@@ -44,8 +45,8 @@ struct Expectation {
 };
 
 // Reads "empty(): incompatible function arguments. ...\n    1. (self:
-// gpuos.Runtime, shape: object) -> ...\n". Another text gives an empty result.
-// The name of a property is not in it.
+// gpuos.Runtime, shape: object) -> ...\n". Returns an empty result for another
+// text. The name of a property is not in the text.
 Expectation expectation_from(const std::string& text) {
   const std::size_t name_end = text.find("(): incompatible ");
   const std::size_t first = text.find("\n    1. ");
@@ -74,7 +75,7 @@ Expectation expectation_from(const std::string& text) {
 
 bool is_of_class(py::handle object, const std::string& name) {
   const std::size_t dot = name.find('.');
-  if (dot == std::string::npos) return true;  // of any
+  if (dot == std::string::npos) return true;  // any class
   for (const py::handle kind : py::type::of(object).attr("__mro__")) {
     const std::string own =
         shown(kind.attr("__module__")) + "." + shown(kind.attr("__qualname__"));
@@ -83,7 +84,7 @@ bool is_of_class(py::handle object, const std::string& name) {
   return false;
 }
 
-// The given arguments: those in order, then those with names.
+// Holds the given arguments: the positional ones, then the named ones.
 class Given {
  public:
   void add(py::handle name, py::handle value) {
@@ -97,7 +98,7 @@ class Given {
   std::string text_;
 };
 
-// `add_given` adds what came from an argument on.
+// Replaces pybind11's error. `add_given` adds the arguments from an index on.
 template <typename AddGiven>
 void reword(py::handle self, AddGiven add_given) {
   py::error_already_set refused;
@@ -132,7 +133,8 @@ PyObject* in_our_words(Call call, PyObject* self, AddGiven add_given) noexcept {
   return result;
 }
 
-// pybind11 takes None for a pointer to nothing where no argument has a name.
+// Refuses None as self. pybind11 takes it for a null pointer if no argument has
+// a name.
 void refuse_none(const PyObject* self) {
   if (self == Py_None)
     throw py::type_error(
@@ -189,7 +191,7 @@ auto wrapper(bool is_fast) noexcept {
                  : reinterpret_cast<void (*)()>(tuple_call<kIsMethod>);
 }
 
-// The function behind a method, a static method or a property.
+// Returns the function of a method, a static method or a property.
 py::object function_in(py::handle member) {
   PyObject* object = member.ptr();
   if (PyInstanceMethod_Check(object))
@@ -216,7 +218,8 @@ void put_before(py::handle member) {
   definition->ml_meth = reinterpret_cast<PyCFunction>(ours);
 }
 
-// Where __init__ never ran, pybind11 would hand out memory that nothing is in.
+// Refuses objects whose __init__ never ran, for which pybind11 would return
+// uninitialised memory.
 void refuse_unmade(py::handle type) {
   auto* info =
       py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(type.ptr()));

@@ -4,10 +4,10 @@
 
 namespace gpuos::python {
 
-/// Puts one function before all that pybind11 made for the module, so that
-/// each says in our words what it expected: pybind11's own TypeError lists C++
-/// signatures and the repr() of everything that came. Objects whose __init__
-/// never ran are refused too. To be called last.
+/// Puts a function before all functions that pybind11 made for the module.
+/// Errors then say in gpuos's words what was expected. pybind11's own TypeError
+/// lists C++ signatures and the repr() of every argument. Also refuses objects
+/// whose __init__ never ran. The module calls this last.
 void reword_refusals(const pybind11::module_& module);
 
 }  // namespace gpuos::python

@@ -30,7 +30,8 @@ namespace {
 
 std::string device_text(const Array& array) { return array.runtime().device(); }
 
-// An error must not hide the array in a debugger: then there are no values.
+// Returns the repr(). An error must not hide the array in a debugger, so the
+// text has no values then.
 std::string repr(const py::object& self) {
   const auto& array = self.cast<const Array&>();
   const TensorView view = array.form();
@@ -67,16 +68,16 @@ py::object copy_of(Array& array, py::object view) {
   return array.runtime().core().is_closed() ? std::move(view) : copied(view);
 }
 
-// NumPy makes a new array of a number: whoever writes there does not write to
-// the number.
+// Returns a view. For a number NumPy makes a new array, and writes there do not
+// change the number.
 py::object viewed(Array& array, const TensorView& view) {
   py::object made = py::cast(Borrow(array).with_view(view));
   return array.is_number() && view.dims != 0 ? copy_of(array, std::move(made))
                                              : made;
 }
 
-// One element is a number in NumPy, which no later write changes: a copy, which
-// waits for nothing.
+// Returns the item. NumPy makes one element a number, which no later write
+// changes. Here it is a copy that waits for nothing.
 py::object get_item(Array& array, const py::object& index) {
   const TensorView view = [&] {
     const Borrow borrow(array);
@@ -110,7 +111,7 @@ py::object real_part(Array& array) {
   return viewed(array, is_complex(view.dtype) ? part_of(view, false) : view);
 }
 
-// A real array has none: its zeros are new.
+// Returns the imaginary part. A real array has none, so its zeros are new.
 py::object imaginary_part(const py::object& self) {
   const Borrow borrow(self.cast<Array&>());
   const TensorView& view = borrow.view();
@@ -155,7 +156,7 @@ py::object export_dlpack(const py::object& self, const py::object& /*stream*/,
   return to_dlpack(made.cast<Array&>(), is_versioned, dlpack::kCopiedFlag);
 }
 
-// What the standard of array libraries calls them by.
+// Returns the namespace under the name of the standard of array libraries.
 py::object array_namespace(const py::object& /*self*/,
                            const py::object& api_version) {
   return python_module("gpuos.array_api").attr("_of_version")(api_version);
@@ -166,8 +167,8 @@ py::object to_device(const py::object& self, const py::object& device,
   return python_module("gpuos.array_api").attr("_to_device")(self, device);
 }
 
-// Whether they have bytes in common and are not one and the same view: then
-// what is written may be read again.
+// Returns whether the arrays have bytes in common and are not the same view.
+// Then written elements may be read again.
 bool overlap(Array& a, Array& b) {
   const Borrow one(a);
   const Borrow other(b);
@@ -183,13 +184,13 @@ bool overlap(Array& a, Array& b) {
   return !is_same_view;
 }
 
-// Who plans with these bytes, as Dask does, is to find them in use, not to see
-// the process grow behind its back.
+// Returns the bytes in use. Dask and others plan with this number. After the
+// wait, they find the memory in use instead of a process that grows later.
 std::size_t size_in_use(Array& self) {
   try {
     if (!self.is_freed()) Borrow(self).wait();
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // Who looks at it will hear of it.
+    // Code that reads the array gets the error.
   }
   return sizeof(Array) + self.bytes();
 }

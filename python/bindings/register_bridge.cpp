@@ -13,7 +13,8 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-/// What the capsule points at, and what must live as long.
+/// Holds the structure to which the capsule points, and the runtime that must
+/// live as long.
 struct OwnedBridge {
   Bridge bridge;
   std::shared_ptr<RuntimeObject> runtime;
@@ -47,8 +48,9 @@ void watch_arrays(const py::capsule& capsule) {
   if (array_watch == nullptr) throw py::error_already_set();
 }
 
-// ---- A scheduler's block. Ctrl-C raises in Python's code, never in these
-// functions, so a block is entered or left in one step.
+// ---- These functions enter and leave a scheduler's block. Ctrl-C raises in
+// Python's code, never in these functions. A block is therefore entered or left
+// in one step.
 
 py::object enter(const py::object& scheduler) {
   const py::object enter_now = scheduler.attr("_entering")();

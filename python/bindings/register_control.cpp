@@ -36,8 +36,8 @@ bool wait_for_all(RuntimeObject& runtime, const py::object& timeout) {
   return runtime.wait_for_all(Deadline::from_timeout(timeout, "wait"));
 }
 
-// A program that runs with other rights than its user's takes no orders from
-// the user's environment.
+// Returns a variable. A program that runs with other rights than its user's
+// ignores the user's environment.
 py::object secure_variable(const std::string& name) {
   const char* value = ::secure_getenv(name.c_str());
   if (value == nullptr) return py::none();

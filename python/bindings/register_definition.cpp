@@ -1,4 +1,5 @@
-// gpuos.Definition: all that define() takes, to be kept and sent.
+// Binds gpuos.Definition, which holds all that define() takes, to be kept and
+// sent.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -13,8 +13,8 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// The class in Python for each class of C++. It is never freed: an error may be
-// raised while the interpreter goes down.
+// Holds the Python class for each C++ class. It is never freed, because an
+// error may be raised while the interpreter exits.
 template <typename E>
 PyObject* python_class = nullptr;
 
@@ -35,7 +35,7 @@ py::object decoded(const std::string& bytes) {
   return py::bytes(bytes).attr("decode")("utf-8", "replace");
 }
 
-// Sets what an error has beside its message.
+// Sets the attributes that an error has in addition to its message.
 void add_attributes(const py::object&, const std::exception&) {}
 void add_attributes(const py::object& value, const CudaError& error) {
   value.attr("code") = error.code();
@@ -66,7 +66,7 @@ bool raise_as(const std::exception& error) {
   return true;
 }
 
-// Most derived first.
+// Tries the classes in order. The most derived ones come first.
 template <typename... E>
 void raise_as_first(const std::exception& error) {
   static_cast<void>((raise_as<E>(error) || ...));
@@ -100,7 +100,7 @@ void rethrow_into_python(const std::exception_ptr& error) {
   } catch (const std::exception& e) {
     PyErr_SetObject(PyExc_RuntimeError, decoded(e.what()).ptr());
   } catch (...) {
-    // Thrown by code that gpuos runs but did not write.
+    // Code that gpuos runs but did not write threw this.
     PyErr_SetString(python_class<Error>,
                     "gpuos: expected no exceptions but those of C++'s standard "
                     "library, got another");

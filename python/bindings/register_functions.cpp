@@ -1,5 +1,5 @@
-// What gpuos.functions has: the functions of programs that NumPy lacks, and
-// those behind its own.
+// Binds gpuos.functions: the functions of programs that NumPy lacks, and those
+// that implement NumPy's.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Has no instances: a name for its functions.
+// Names a class for its functions. It has no instances.
 struct Functions {};
 using Table = py::class_<Functions>;
 
@@ -37,7 +37,7 @@ std::optional<Operand> bound(const py::object& x, const Value& like,
   if (x.is_none()) return {};
   const std::vector<Operand> both =
       operands_of({py::cast(like).ptr(), x.ptr()}, "clip", true);
-  // An integer that no dtype has.
+  // The bound is an integer that no dtype has.
   const bool is_beyond = both[1].is_number() && PyLong_Check(x.ptr()) &&
                          !both[1].number().is_integer() &&
                          both[1].number().real() == (is_low ? -1 : 1) * kBeyond;

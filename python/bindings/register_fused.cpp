@@ -1,5 +1,5 @@
-// gpuos.Fused and gpuos.Program. Fused is a plain C type: a call through
-// pybind11 would cost more than the rest of a submission.
+// Binds gpuos.Fused and gpuos.Program. Fused is a plain C type, because a call
+// through pybind11 would cost more than the rest of a submission.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <structmember.h>
@@ -181,7 +181,7 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// In the body of a class it is a method.
+// Makes the function a method in the body of a class.
 PyObject* bind(PyObject* self, PyObject* instance, PyObject* /*type*/) {
   if (instance == nullptr) return Py_NewRef(self);
   return PyMethod_New(self, instance);

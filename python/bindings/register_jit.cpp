@@ -30,7 +30,7 @@ std::string source_text(const py::object& source) {
   return text_of(source, "source");
 }
 
-/// The arguments of JitModule(), as long as it runs.
+/// Holds the arguments of JitModule() while it runs.
 struct ModuleRequest {
   const py::object& source;
   const py::object& name_expressions;
@@ -47,9 +47,9 @@ bool is_empty(const py::object& values) {
   return values.is_none() || py::len(values) == 0;
 }
 
-// One of them must say what the module is made of.
+// Checks that exactly one argument gives the code of the module.
 void check_one_origin(const ModuleRequest& asked) {
-  // Nearly always.
+  // Almost all calls return here.
   if (!asked.source.is_none() && asked.path.is_none() && asked.image.is_none())
     return;
   std::string given;
@@ -99,7 +99,8 @@ JitSource source_from(const ModuleRequest& asked) {
       .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
 }
 
-// Python reads the file, so that one that is not there is a FileNotFoundError.
+// Returns a module of an image. Python reads the file, so a missing one raises
+// FileNotFoundError.
 std::unique_ptr<JitModule> module_of_image(const ModuleRequest& asked) {
   py::object bytes = asked.image;
   std::string name = "module.cubin";
@@ -173,7 +174,8 @@ Kernel kernel_of(const JitModule& module, const std::string& name) {
   return module.kernel(name);
 }
 
-// A thread that replaces the module may hold its lock, and wait for the GIL.
+// Calls `what` without the GIL. A thread that replaces the module may hold its
+// lock and wait for the GIL.
 std::string told(const JitModule& module,
                  std::string (JitModule::*what)() const) {
   const WithoutGil no_gil;

@@ -46,7 +46,7 @@ void launch(const Kernel& kernel, const py::object& grid,
   kernel.launch(config, args);
 }
 
-// Calls a kernel with the arguments that CuPy has.
+// Calls a kernel with CuPy's arguments.
 void call_as_cupy(const Kernel& kernel, const py::object& grid,
                   const py::object& block, const py::object& values,
                   std::uint32_t shared_mem, const py::object& stream,
@@ -54,11 +54,11 @@ void call_as_cupy(const Kernel& kernel, const py::object& grid,
   launch(kernel, grid, block, values, shared_mem, stream, cooperative, cluster);
 }
 
-// "kernel[grid, block]": what is still missing are the arguments.
+// Holds "kernel[grid, block]", which still needs the arguments.
 struct KernelLaunch {
   Kernel kernel;
   LaunchConfig config;
-  py::object stream;  // keeps what config.stream is of
+  py::object stream;  // keeps the owner of config.stream
 };
 
 // Reads Numba's form: (grid, block), (grid, block, stream) or (grid, block,
@@ -90,7 +90,8 @@ void launch_configured(const KernelLaunch& self, const py::args& values) {
   self.kernel.launch(self.config, args);
 }
 
-// A kernel that follows a session may have to wait.
+// Calls `member` without the GIL, because a kernel that follows a session may
+// have to wait.
 template <typename Result, typename... Args>
 auto without_gil(Result (Kernel::*member)(Args...) const) {
   return [member](const Kernel& self, Args... args) {
@@ -104,7 +105,8 @@ std::string text_of_dim(const Dim3& dim) {
          std::to_string(dim.z) + ")";
 }
 
-// A number shows itself, anything else its type.
+// Returns the text of the arguments: the value of a number, and the type of
+// others.
 std::string repr_of_arguments(const KernelArgs& self) {
   std::string text;
   for (const KernelArg& arg : self.values()) {

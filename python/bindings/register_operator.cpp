@@ -28,7 +28,7 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
                           std::to_string(kMaxArguments) + " parameters, got " +
                           std::to_string(definition.params.size()));
   }
-  // replace() keeps these.
+  // replace() does not change these.
   definition.inputs = op.inputs();
   definition.expression.clear();
   definition.source.clear();

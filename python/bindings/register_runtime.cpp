@@ -42,7 +42,7 @@ namespace {
 
 using RuntimePtr = std::shared_ptr<RuntimeObject>;
 
-// Null while it is being made.
+// Returns null while the runtime is being made.
 RuntimeObject* made_runtime(PyObject* self) noexcept {
   const auto* instance = reinterpret_cast<py::detail::instance*>(self);
   const bool is_laid_out = instance->simple_layout ||
@@ -69,8 +69,9 @@ void collect_cycles(PyHeapTypeObject* type) {
   type->ht_type.tp_clear = clear;
 }
 
-// gc.callbacks calls this. It ignores collections of young objects, which are
-// too frequent. Without a GIL each collection counts as young and looks at all.
+// Handles gc.callbacks. It ignores collections of young objects, which are too
+// frequent. Without a GIL each collection counts as young and looks at all
+// objects.
 void note_collection(py::handle phase, py::handle info) {
 #if defined(Py_GIL_DISABLED)
   constexpr int kFirst = 0;
@@ -111,13 +112,13 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
   return made;
 }
 
-// An int or a float. Throws: TypeError.
+// Returns an int or a float. Throws: TypeError.
 py::object number_from(const py::object& number, const char* what) {
   if (PyIndex_Check(number.ptr())) return index_of(number, what);
   return py::float_(real_of(number, what));
 }
 
-// By a task, as everything that arrays compute.
+// Fills the array with a task, as for everything that arrays compute.
 py::object filled(std::unique_ptr<Array> array, const py::object& value) {
   py::object made = py::cast(std::move(array));
   made.attr("fill")(value);
@@ -133,18 +134,19 @@ OperatorPtr define_new(RuntimeObject& self,
   return made;
 }
 
-// Null: there is none of this name, or it does something else.
+// Returns null if no operator has this name, or if it does something else.
 OperatorPtr find_same(RuntimeObject& self, const DefinitionObject& wanted) {
   try {
     OperatorPtr known = self.find(wanted.given.name);
     if (definition_of(known->op)->digest == wanted.digest) return known;
   } catch (const InvalidArgument&) {  // NOLINT(bugprone-empty-catch)
-    // It is unknown, or built in.
+    // The name is unknown or built in.
   }
   return nullptr;
 }
 
-// One that came twice, from two processes or by two threads, is one.
+// Defines an operator. A definition that arrives twice, from two processes or
+// two threads, is one operator.
 OperatorPtr define_given(RuntimeObject& self, const DefinitionObject& wanted) {
   try {
     return define_new(self, wanted.given);
@@ -313,7 +315,8 @@ py::object watch(const py::object& self, const py::object& op,
       .attr("watch")(self, op, path, py::arg("on_error") = on_error);
 }
 
-// Before the runtime is made: whoever is served sees whole ones only.
+// Starts the service before the runtime is made. Clients then see only complete
+// runtimes.
 void serve_if_asked() {
   if (::secure_getenv("GPUOS_CONTROL") != nullptr)
     python_module("gpuos.control").attr("_serve_environment")();
@@ -454,7 +457,8 @@ void add_life(Class& type) {
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__",
            [](RuntimeObject& self, const py::object& error, const py::args&) {
-             // A child of a fork has left the block of its parent by that.
+             // In the child of a fork, the parent's block ends here too, and
+             // the child does nothing.
              if (self.is_shared || self.process != ::getpid()) return;
              if (error.is_none())
                self.close();
@@ -499,7 +503,7 @@ void register_runtime(py::module_& module) {
   py::module_::import("gc")
       .attr("callbacks")
       .attr("append")(py::cpp_function(&note_collection));
-  // Workers must be gone before the interpreter is.
+  // Workers must end before the interpreter does.
   py::module_::import("atexit").attr("register")(
       py::cpp_function(&RuntimeObject::close_all));
 }

@@ -22,7 +22,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-/// Definitions and replacements that are kept until the block ends.
+/// Holds definitions and replacements until the block ends.
 class Transaction {
  public:
   explicit Transaction(std::shared_ptr<RuntimeObject> runtime)
@@ -118,7 +118,7 @@ class Transaction {
 
   std::shared_ptr<RuntimeObject> runtime_;
   std::vector<OperatorChange> changes_;
-  std::thread::id thread_;  // that entered
+  std::thread::id thread_;  // the thread that entered
   bool is_open_ = false;
   bool is_done_ = false;
 };

@@ -1,4 +1,4 @@
-// gpuos.Value: what stands for an array while a function is traced.
+// Binds gpuos.Value, which stands for an array while a function is traced.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -50,7 +50,7 @@ py::object builtin(const char* name) {
   return py::module_::import("builtins").attr(name);
 }
 
-// Calls Python's function with a number; others are refused.
+// Calls Python's function with a number, and refuses other values.
 auto asker(const char* name, const char* why, const char* function) {
   return [name, why, function](const Value& x) -> py::object {
     if (const py::object number = tell_number(x))
@@ -60,7 +60,7 @@ auto asker(const char* name, const char* why, const char* function) {
   };
 }
 
-// The truth of a number decides, and not its value.
+// Returns the truth value. For a number its truth decides, and not its value.
 py::object bool_of_value(const py::object& self) {
   PyObject* const one[] = {self.ptr()};
   py::object truth = operator_result("truth", one);
@@ -81,7 +81,7 @@ py::object index_of(const Value& x) {
   refuse("__index__", kNoCount);
 }
 
-// A number's own method.
+// Calls a number's own method.
 auto method_asker(const char* name) {
   return [name](const Value& x, const py::args& args,
                 const py::kwargs& keywords) -> py::object {
@@ -92,7 +92,7 @@ auto method_asker(const char* name) {
   };
 }
 
-// A number decides by its text.
+// Returns the text. A number decides by its text.
 py::str text_of_value(const py::object& self) {
   const py::object number = tell_number(self.cast<const Value&>());
   return number ? py::str(number) : py::repr(self);
@@ -116,7 +116,7 @@ auto refuser(const char* name, const char* why) {
   };
 }
 
-// The result's dtype, given by a keyword that NumPy has.
+// Converts the result to the dtype of NumPy's keyword.
 Value with_dtype(const Value& x, const py::object& dtype) {
   return dtype.is_none() ? x : astype(x, dtype_of(dtype));
 }
@@ -137,7 +137,7 @@ auto reducer(const char* name) {
   };
 }
 
-// Computed in `dtype`, which the result has too: sums of narrow integers wrap.
+// Computes in `dtype`, which the result has too. Sums of narrow integers wrap.
 template <Value (*kReduce)(const Value&, const Axes&, bool)>
 auto typed_reducer(const char* name) {
   return [name](const Value& x, const py::object& axis, const py::object& dtype,
@@ -149,7 +149,8 @@ auto typed_reducer(const char* name) {
   };
 }
 
-// What NumPy makes of means in integers is neither exact nor a mean.
+// Refuses integer dtypes. NumPy's means in integers are neither exact nor
+// means.
 Value with_mean_dtype(const char* name, const Value& x,
                       const py::object& dtype) {
   Value typed = with_dtype(x, dtype);
@@ -184,7 +185,8 @@ auto spread(const char* name) {
 template <typename Class>
 void add_reductions(Class& type) {
   py::options options;
-  options.disable_function_signatures();  // The stub has those of overloads.
+  options.disable_function_signatures();  // The stub has the signatures of
+                                          // overloads.
   const py::object none = py::none();
   const auto axis = py::arg_v("axis", none);
   const auto out = py::arg_v("out", none);
@@ -203,13 +205,13 @@ void add_reductions(Class& type) {
       .def("mean", &mean_of, axis, dtype, out, keepdims)
       .def("var", spread<var>("var"), axis, dtype, out, ddof, keepdims)
       .def("std", spread<stddev>("std"), axis, dtype, out, ddof, keepdims);
-  // Beside initial= a row of nothing is no error.
+  // With initial= an empty row is no error.
   type.def("_extreme", [](const Value& x, bool is_max, const py::object& axes,
                           const py::object& kept) {
     return ProgramBuilder::reduce(is_max ? Op::Max : Op::Min, x, axes_of(axes),
                                   truth_of(kept), true);
   });
-  // With where=, initial= or correction=.
+  // These overloads take where=, initial= or correction=.
   for (const char* name :
        {"max", "min", "any", "all", "sum", "prod", "mean", "var", "std"})
     type.def(name, [name](const py::object& x, const py::args& args,
@@ -245,7 +247,7 @@ std::int64_t length_asked(const Value& x) {
   return shape_asked(x)[0];
 }
 
-// As many as a call could have as arguments: each is a view of one.
+// A call could have at most so many arguments, and each row is a view of one.
 constexpr std::int64_t kMostRows = 64;
 
 py::object rows(const py::object& x) {
@@ -266,7 +268,7 @@ auto attribute(const char* name, Value (*of)(const Operand&)) {
   };
 }
 
-// A number has the method of its own type.
+// Calls a number's method of its own type.
 auto conjugated(const char* name) {
   return [name](const py::object& x) {
     PyObject* const operands[] = {x.ptr()};
@@ -295,7 +297,7 @@ py::object class_of(const py::object& self) {
   return type ? type : py::object(py::type::of(self));
 }
 
-// The dict gets it, since an assignment would set the class of the type.
+// Adds the property to the dict. An assignment would set the class of the type.
 void add_class_property(const py::handle& type) {
   auto* const object = reinterpret_cast<PyTypeObject*>(type.ptr());
   const py::object property = builtin("property")(py::cpp_function(&class_of));
@@ -367,16 +369,16 @@ void add_methods(Class& type) {
   type.def("__round__", rounder("builtins", "round"));
   for (const char* name : {"floor", "ceil", "trunc"})
     type.def(("__" + std::string(name) + "__").c_str(), rounder("math", name));
-  // What NumPy's functions of these names do.
+  // These methods call NumPy's functions of these names.
   for (const char* name : {"clip", "round", "dot"})
     type.def(name, [name](const py::args& args, const py::kwargs& keywords) {
       return call_numpy(name, args, keywords);
     });
-  // Methods that NumPy's arrays have, and attributes: what no value has.
+  // No value has these methods and attributes of NumPy's arrays.
   type.def(
       "__getattr__", [](const Value& x, const std::string& name) -> py::object {
         const bool is_special = name.starts_with("__");
-        // A number of Python may have it, such as bit_length().
+        // A Python number may have the attribute, such as bit_length().
         const py::object number = is_special ? py::object() : tell_number(x);
         if (number && has_attribute(number, name.c_str()))
           return number.attr(name.c_str());

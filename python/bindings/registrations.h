@@ -17,7 +17,7 @@ pybind11::class_<Type, Options...> add_class(pybind11::module_& module,
   return type;
 }
 
-/// Adds a class of which only gpuos makes instances. One that Python makes
+/// Adds a class of which only gpuos makes instances. An instance from Python
 /// would be empty.
 template <typename Type, typename... Options>
 pybind11::class_<Type, Options...> add_result_class(
@@ -32,8 +32,8 @@ pybind11::class_<Type, Options...> add_result_class(
   return type;
 }
 
-// Each adds its classes and functions to the module, in the order of
-// module.cpp: a later one may name the types of an earlier one.
+// Each function adds its classes and functions to the module, in the order of
+// module.cpp. A later one may name the types of an earlier one.
 void register_errors(pybind11::module_& module);
 void register_cache(pybind11::module_& module);
 void register_diagnose(pybind11::module_& module);
@@ -53,7 +53,7 @@ void register_jit(pybind11::module_& module);
 void register_session(pybind11::module_& module);
 void register_bridge(pybind11::module_& module);
 
-/// Gives the names that are registered the docstrings of _core.pyi. Throws:
+/// Adds the docstrings of _core.pyi to the registered names. Throws:
 /// ImportError for a name that the module does not have.
 void add_docstrings(const pybind11::module_& module);
 

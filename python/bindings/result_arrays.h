@@ -8,19 +8,21 @@
 
 namespace gpuos::python {
 
-/// Small results that were dropped, used again by turns, with their memory and
-/// their objects: to make those anew takes longer than to submit a task.
+/// Keeps small results that the program dropped, with their memory and their
+/// objects, and uses them again by turns. To make them again takes longer than
+/// to submit a task.
 ///
-/// Tasks may be pending that use the memory, so it is for what other tasks
-/// write before anybody reads it: tasks that share memory run in order, and
-/// nobody waits. Very small ones are taken newest first, so that a row of tasks
-/// stays in the memory that it knows; to run them one after the other takes
-/// less than to submit them. Larger ones take turns, so that a result need not
-/// come after the one just dropped.
-/// Threads: the GIL.
+/// Pending tasks may use the memory, so it serves only arrays that other tasks
+/// write before any reader. Tasks that share memory run in order, and no thread
+/// waits. Very small arrays are taken newest first, so that a row of tasks
+/// stays in memory that it knows. Running these one after the other takes less
+/// time than submitting them. Larger ones take turns, so that a result need not
+/// wait for the one just dropped.
+/// Threads: the GIL is held.
 class ResultArrays {
  public:
-  /// A task with a larger result takes longer than the allocator.
+  /// Limits the size. A task with a larger result takes longer than the
+  /// allocator.
   static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
 
   ResultArrays() = default;
@@ -28,19 +30,20 @@ class ResultArrays {
   ResultArrays(const ResultArrays&) = delete;
   ResultArrays& operator=(const ResultArrays&) = delete;
 
-  /// Bytes of memory that a result of so many, at most kMostBytes, is given.
+  /// Returns the bytes of memory for a result of `bytes`, which is at most
+  /// kMostBytes.
   static constexpr std::size_t size_for(std::size_t bytes) noexcept {
     return std::bit_ceil(bytes < kLeastBytes ? kLeastBytes : bytes);
   }
 
-  /// An array of size_for(bytes), with no reference to it; null: too few were
-  /// dropped.
+  /// Returns an array of size_for(bytes), without a reference to it. Returns
+  /// null if the program dropped too few.
   PyObject* take(std::size_t bytes) noexcept {
     Turns& turns = turns_[class_of(bytes)];
     if (bytes <= kTinyBytes) return turns.pop_newest();
     return turns.count < kFewest ? nullptr : turns.pop_oldest();
   }
-  /// Keeps an array without references. False: there are enough.
+  /// Keeps an array without references. Returns false if there are enough.
   bool give(PyObject* array, std::size_t bytes) noexcept {
     Turns& turns = turns_[class_of(bytes)];
     if (turns.count == kMost) return false;
@@ -51,7 +54,7 @@ class ResultArrays {
  private:
   static constexpr std::size_t kLeastBytes = 64;
   static constexpr std::size_t kTinyBytes = 4096;
-  static constexpr std::size_t kFewest = 8;  // that take turns
+  static constexpr std::size_t kFewest = 8;  // arrays that take turns
   static constexpr std::size_t kMost = 64;
   static constexpr std::size_t kClasses =
       std::bit_width(kMostBytes) - std::bit_width(kLeastBytes) + 1;
@@ -61,11 +64,11 @@ class ResultArrays {
     std::size_t first = 0;
     std::size_t count = 0;
 
-    /// Null: there is none.
+    /// Returns null if there is none.
     PyObject* pop_newest() noexcept {
       return count == 0 ? nullptr : arrays[(first + --count) % kMost];
     }
-    /// There must be one.
+    /// Returns the oldest array. There must be one.
     PyObject* pop_oldest() noexcept {
       PyObject* oldest = arrays[first];
       first = (first + 1) % kMost;
@@ -82,8 +85,7 @@ class ResultArrays {
   std::array<Turns, kClasses> turns_;
 };
 
-/// Has arrays of `type` that nobody refers to any more offered to their
-/// runtime's results.
+/// Offers arrays of `type` that lost all references to their runtime's results.
 void keep_dropped_results(PyTypeObject* type) noexcept;
 
 }  // namespace gpuos::python

@@ -27,7 +27,7 @@ std::vector<RuntimeObject*>& live_runtimes() {
 }
 
 std::size_t next_number() {
-  static std::size_t last = 0;  // under the GIL, or what stands for it
+  static std::size_t last = 0;  // under the GIL, or its replacement
   return ++last;
 }
 
@@ -60,7 +60,7 @@ RuntimeObject::RuntimeObject(const RuntimeOptions& options)
 }
 
 RuntimeObject::~RuntimeObject() {
-  // The last owner may be an array that a foreign thread lets go.
+  // The last owner may be an array that a foreign thread releases.
   py::gil_scoped_acquire gil;
   const WithLock lock;
   std::erase(live_runtimes(), this);
@@ -95,7 +95,7 @@ OperatorPtr RuntimeObject::resolve(PyObject* op) {
                                      kCachedNames];
   if (cached.name.ptr() != op) {
     OperatorPtr found = find(text_of(op, "operator"));
-    // Letting the other name go may run code that comes back here.
+    // Releasing the other name may run code that calls this object.
     const CachedName other =
         std::exchange(cached, {py::reinterpret_borrow<py::object>(op), found});
     return found;
@@ -133,7 +133,7 @@ void RuntimeObject::remember(const OperatorPtr& op) {
 
 void RuntimeObject::forget(const std::string& name) {
   operators_.erase(name);
-  // Letting names go may run code that comes back here.
+  // Releasing the names may run code that calls this object.
   const auto names = std::exchange(cached_names_, {});
 }
 
@@ -188,7 +188,7 @@ bool RuntimeObject::is_done_or_failed(const Ticket& ticket) noexcept {
 void RuntimeObject::drain_some(std::size_t most) {
   for (; most > 0 && !kept_.empty(); --most) {
     if (!is_done_or_failed(kept_.front().ticket)) return;
-    // Letting go may run code that comes back here.
+    // Releasing the objects may run code that calls this object.
     const Kept done = std::move(kept_.front());
     kept_.pop_front();
   }
@@ -203,7 +203,7 @@ void RuntimeObject::wait_and_let_go() noexcept {
       const WithoutGil no_gil;
       return core_->wait(ticket, deadline - std::chrono::steady_clock::now());
     } catch (const TaskError&) {
-      // It failed, which nobody is left to be told, or does not end.
+      // The task failed, and no code is left that asks, or it does not end.
       return !core_->stats().is_dead;
     } catch (const QueueClosed&) {
       return !core_->has_dropped();
@@ -264,7 +264,8 @@ void RuntimeObject::close() {
   run_deferred();
   std::exception_ptr failure;
   try {
-    // Unlike close(), Ctrl-C ends this; close() decides how long is too long.
+    // Unlike close(), Ctrl-C ends this wait. close() decides how long is too
+    // long.
     synchronize(Deadline::after(core_->options().watchdog));
   } catch (const Timeout&) {  // NOLINT(bugprone-empty-catch)
   } catch (const Error&) {
@@ -286,9 +287,9 @@ void RuntimeObject::let_go() noexcept {
     // A task that does not end still writes to them.
     if (core_->stats().is_dead) static_cast<void>(kept.release());
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // In the child of a fork, which has no such tasks.
+    // The child of a fork has no such tasks.
   }
-  // Nothing is kept any more while it goes.
+  // The runtime keeps no results while these are destroyed.
   std::exchange(results_, nullptr).reset();
 }
 
@@ -307,7 +308,8 @@ void RuntimeObject::leave(bool is_interrupted) {
 void RuntimeObject::drain_all() noexcept {
   const WithLock lock;
   try {
-    // Held, because what is let go may be the last that holds one.
+    // These references keep the runtimes, because a released object may be the
+    // last holder of one.
     std::vector<std::shared_ptr<RuntimeObject>> all;
     for (RuntimeObject* live : live_runtimes())
       if (!live->kept_.empty()) all.push_back(live->weak_from_this().lock());
@@ -321,7 +323,7 @@ void RuntimeObject::drain_all() noexcept {
 std::vector<std::shared_ptr<RuntimeObject>> RuntimeObject::live() {
   std::vector<std::shared_ptr<RuntimeObject>> all;
   for (RuntimeObject* live : live_runtimes()) {
-    // Without an owner it is on its way out, or not yet whole.
+    // A runtime without an owner is being destroyed, or is not complete yet.
     if (auto held = live->weak_from_this().lock();
         held != nullptr && !held->core_->is_closed())
       all.push_back(std::move(held));

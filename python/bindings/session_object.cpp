@@ -20,7 +20,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// A Python object that C++ holds and may let go of on any thread.
+// Returns an owner of a Python object that C++ may release on any thread.
 std::shared_ptr<const void> owner_of(const py::handle& value) {
   value.inc_ref();
   return {value.ptr(), [](PyObject* object) {
@@ -109,8 +109,8 @@ Kernel SessionObject::kernel(const std::string& name, bool follow) {
       [&] { return follow ? session_->follow(name) : session_->kernel(name); });
 }
 
-// One of host code where it is, one of the device in `copy`; data is null if
-// there is neither.
+// Returns a variable of host code in place, or one of the device in `copy`.
+// Data is null if there is neither.
 HostVariableInfo SessionObject::find_variable(const std::string& name,
                                               std::string& copy) {
   return interruptible([&] {
@@ -162,7 +162,7 @@ py::object SessionObject::read(const std::string& name,
 }
 
 void SessionObject::write(const std::string& name, const py::object& values) {
-  // They have no bytes of their own.
+  // These values have no bytes of their own.
   PyObject* const given = values.ptr();
   if (PyList_Check(given) != 0 || PyTuple_Check(given) != 0 ||
       PyLong_Check(given) != 0 || PyFloat_CheckExact(given) != 0 ||

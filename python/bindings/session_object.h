@@ -12,13 +12,13 @@ namespace gpuos::python {
 
 class RuntimeObject;
 
-/// What Python calls gpuos.Session: a session, and the runtime that it is of.
+/// Implements Python's gpuos.Session: a session and its runtime.
 ///
-/// Threads: every member is called with the GIL held, and gives it away while
-/// it works, because another thread may be running a cell.
+/// Threads: every member is called with the GIL held, and releases it while it
+/// works. Another thread may be running a cell.
 class SessionObject {
  public:
-  /// `runtime` may be null.
+  /// Makes a session. `runtime` may be null.
   SessionObject(std::shared_ptr<RuntimeObject> runtime,
                 const SessionOptions& options);
 
@@ -28,7 +28,7 @@ class SessionObject {
   void bind(const pybind11::kwargs& values);
   void unbind(const pybind11::args& names);
   Kernel kernel(const std::string& name, bool follow);
-  /// A kernel, or the value of a variable of host code.
+  /// Returns a kernel, or the value of a variable of host code.
   pybind11::object item(const std::string& name);
   void set_item(const std::string& name, const pybind11::object& value);
   pybind11::bytes link(const std::string& kernel);

@@ -5,7 +5,7 @@
 
 namespace gpuos::python {
 
-/// Every member by its name.
+/// Returns every member by its name.
 inline pybind11::dict stats_to_dict(const Stats& stats) {
   pybind11::dict dict;
 #define GPUOS_STAT(type, name, text) dict[#name] = stats.name;

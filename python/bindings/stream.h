@@ -6,8 +6,9 @@
 
 namespace gpuos::python {
 
-/// None (the runtime's own), an integer handle, or an object of PyTorch
-/// (.cuda_stream), CuPy (.ptr) or with the __cuda_stream__ protocol.
+/// Returns the stream of None (the runtime's own), an integer handle, or an
+/// object. The object is of PyTorch (.cuda_stream) or CuPy (.ptr), or has the
+/// __cuda_stream__ protocol.
 /// Throws: TypeError.
 Stream stream_from(PyObject* stream);
 

@@ -1,5 +1,5 @@
-// Runtime.submit() as a plain C method: a call through pybind11 would cost
-// more than all the rest.
+// Runtime.submit() is a plain C method, because a call through pybind11 would
+// cost more than all the rest.
 
 #include <cstddef>
 #include <optional>
@@ -55,8 +55,8 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
     });
   const TensorView out = arguments.out_view(keywords.out, {name, -1});
   const Stream stream = stream_from(keywords.stream);
-  // To give the GIL away and to take it back costs much beside the rest, so it
-  // is done only for what may wait.
+  // Releasing the GIL and taking it again costs much compared with the rest. It
+  // is done only for calls that may wait.
   std::optional<Ticket> queued = runtime.core().try_submit(
       keywords.target(), inputs.view(), out, keywords.params(), stream);
   if (!queued) {
@@ -80,7 +80,7 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count,
                                    static_cast<std::size_t>(count), names),
                            self);
       } catch (const Superseded&) {  // NOLINT(bugprone-empty-catch)
-        // Another version came; its parameters may be others.
+        // Another version came, and its parameters may be others.
       }
     }
   });

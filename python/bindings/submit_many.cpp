@@ -22,14 +22,15 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// One argument of all tasks.
+// Holds one argument of all tasks.
 struct ReadColumn {
   Column column;
   std::size_t tasks = 0;
   DType dtype = DType::Float32;
   bool read_only = false;
-  std::int64_t size = 0;            // of each task, unless `sizes` is filled
-  std::vector<std::int64_t> sizes;  // of each task
+  std::int64_t size = 0;            // elements of each task, unless `sizes` is
+                                    // filled
+  std::vector<std::int64_t> sizes;  // elements of each task
   std::vector<std::uint64_t> addresses;
 };
 
@@ -114,7 +115,7 @@ class Columns {
     }
   }
 
-  // Sizes are the output's, which is the last column.
+  // Takes the sizes of the output, which is the last column.
   void take_sizes() {
     const ReadColumn& out = columns_.back();
     many_.size = out.size;
@@ -155,7 +156,7 @@ class Columns {
 
   bool is_elementwise_;
   ManyTasks many_;
-  std::deque<ReadColumn> columns_;  // what `many_` points into
+  std::deque<ReadColumn> columns_;  // `many_` points into these
 };
 
 void read_arrays(Columns& columns, Arguments& arguments,

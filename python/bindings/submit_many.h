@@ -10,8 +10,8 @@ namespace gpuos::python {
 
 class RuntimeObject;
 
-/// Runtime.submit_many(): `args` are the operator and the columns, `names`
-/// those of the keyword arguments that follow.
+/// Implements Runtime.submit_many(). `args` are the operator and the columns,
+/// and `names` are the names of the keyword arguments that follow.
 Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
                    std::size_t count, PyObject* names);
 

@@ -150,11 +150,12 @@ bool is_over(Runtime& core, const Ticket& ticket,
   try {
     return core.wait(ticket, timeout);
   } catch (...) {
-    return true;  // whoever asks the ticket hears of it
+    return true;  // a wait for the ticket reports the error
   }
 }
 
-// One who waits runs small tasks itself, before a worker has woken up.
+// Returns whether the task ends soon. A waiting thread runs small tasks itself,
+// before a worker has woken up.
 bool is_over_soon(const py::object& given, double timeout) {
   const Ticket& ticket = ticket_of(given.ptr());
   Runtime& core = runtime_of(given.ptr()).core();
@@ -164,8 +165,7 @@ bool is_over_soon(const py::object& given, double timeout) {
   return is_over(core, ticket, deadline.next_slice());
 }
 
-// Gives the GIL away: it looks at all of them without it, and then waits for
-// one.
+// Releases the GIL, looks at all tickets, and then waits for one.
 std::vector<std::size_t> first_done(const py::object& given, double timeout) {
   constexpr std::size_t kMost = 64;  // handled without a pause
   constexpr std::chrono::microseconds kFirstSlice{100};

@@ -6,8 +6,8 @@
 
 namespace gpuos::python {
 
-/// Python's gpuos.Ticket. It is a plain C object, because every submission
-/// makes one.
+/// Implements Python's gpuos.Ticket. It is a plain C object, because every
+/// submission makes one.
 struct TicketObject {
   PyObject_HEAD Ticket ticket;
   PyObject* runtime;  // owned
@@ -15,7 +15,8 @@ struct TicketObject {
 
 extern PyTypeObject* ticket_type;
 
-/// `runtime` is a gpuos.Runtime. Null with a pending error if memory is out.
+/// Returns a ticket. `runtime` is a gpuos.Runtime. Returns null with a pending
+/// error if memory is out.
 PyObject* make_ticket(const Ticket& ticket, PyObject* runtime) noexcept;
 
 /// Throws: TypeError if `object` is no Ticket.

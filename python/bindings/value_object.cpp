@@ -62,7 +62,7 @@ Operand operand_of(PyObject* object, const Value& like,
 
 py::object make_value(const Value& value) { return py::cast(value); }
 
-// No Exception, which the function may catch.
+// The class is no Exception, which the function may catch.
 PyObject* number_asked() {
   return made_once([] {
     return PyErr_NewException("gpuos._core.NumberAsked", PyExc_BaseException,
@@ -109,7 +109,7 @@ Scalar number_of(PyObject* number) {
   }
   if (!PyLong_Check(number)) {
     const py::object item = py::handle(number).attr("item")();
-    // A longdouble, which Python does not have, stays a longdouble.
+    // A longdouble stays a longdouble, because Python has no such type.
     if (!is_python_number(item.ptr()))
       refuse_type("number", "a bool, an integer, a float or a complex number",
                   number);
@@ -163,7 +163,7 @@ py::object number_for_wide(PyObject* integer, const Value& like,
     PyErr_Clear();
     number = INFINITY;
   }
-  // It is beyond all that `like` may be.
+  // The number is beyond all values of `like`.
   if (std::isinf(number) && py::handle(integer) < py::int_(0)) number = -number;
   return py::float_(number);
 }

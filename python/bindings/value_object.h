@@ -13,39 +13,43 @@
 
 namespace gpuos::python {
 
-/// The type of what a fused function gets for an array or a number while it is
-/// traced: gpuos.Value. Set when it is registered.
+/// Holds the type gpuos.Value, which a fused function gets for an array or a
+/// number while it is traced. It is set when it is registered.
 extern PyTypeObject* value_type;
 
-/// A new gpuos.Value. Throws: error_already_set.
+/// Returns a new gpuos.Value. Throws: error_already_set.
 pybind11::object make_value(const Value& value);
 
-/// Raised in a function that is being traced when it asks for the number of a
-/// scalar: with that number it is traced again.
+/// Returns the exception of a traced function that asks for the number of a
+/// scalar. The function is then traced again with that number.
 PyObject* number_asked();
 
-/// Throws: number_asked(), if `value` is computed of numbers of the call alone.
+/// Throws: number_asked(), if `value` is computed only of numbers of the call.
 void ask_number(const Value& value);
 
-/// Throws: InvalidArgument, naming `where`, if `object` is no gpuos.Value.
+/// Returns the value. Throws: InvalidArgument, naming `where`, if `object` is
+/// no gpuos.Value.
 const Value& value_of(PyObject* object, std::string_view where);
 
 /// Returns whether it is an integer of Python that no integer dtype has.
 bool is_too_wide(PyObject* object);
 
-/// A NumPy scalar, or an array without dimensions.
+/// Returns whether the object is a NumPy scalar, or an array without
+/// dimensions.
 bool is_numpy_scalar(PyObject* object);
 
-/// A number of Python or NumPy. Throws: InvalidArgument for integers that no
-/// dtype holds, TypeError.
+/// Returns a number of Python or NumPy. Throws: InvalidArgument for integers
+/// that no dtype holds, TypeError.
 Scalar number_of(PyObject* number);
 
-/// The dtype of a NumPy scalar. Throws: InvalidArgument.
+/// Returns the dtype of a NumPy scalar. Throws: InvalidArgument.
 DType dtype_of_scalar(pybind11::handle scalar);
 
-/// Values, numbers of Python and NumPy scalars; the latter keep their dtype.
-/// Integers of any size go with floats, and a comparison takes them always.
-/// Throws: InvalidArgument, naming `where`, for anything else; OverflowError.
+/// Returns the operands of values, numbers of Python and NumPy scalars. NumPy
+/// scalars keep their dtype. Floats take integers of any size, and so do all
+/// comparisons.
+/// Throws: InvalidArgument, naming `where`, for anything else. Throws
+/// OverflowError too.
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,
                                  std::string_view where,
                                  bool is_comparison = false);
@@ -56,26 +60,27 @@ inline std::vector<Operand> operands_of(
                      is_comparison);
 }
 
-/// None, an integer or a tuple of integers. Throws: TypeError.
+/// Returns the axes of None, an integer or a tuple of integers. Throws:
+/// TypeError.
 Axes axes_of(const pybind11::object& axis);
 
 /// Returns the value itself. Throws: InvalidArgument for bools, as NumPy's +x.
 Value positive(const Value& x);
 
-/// The operators of numbers.
+/// Adds the operators of numbers.
 void add_operators(pybind11::class_<Value>& type);
 
 /// Returns the functions of each element, by the names of NumPy or SciPy, and
-/// how many operands they have.
+/// their numbers of operands.
 std::map<std::string, std::size_t> operations();
 
-/// The part of NumPy's __array_ufunc__ that programs have.
+/// Implements the part of NumPy's __array_ufunc__ that programs have.
 pybind11::object call_ufunc(const pybind11::object& ufunc,
                             const std::string& method,
                             const pybind11::args& inputs,
                             const pybind11::kwargs& keywords);
 
-/// NumPy's function `name` as a fused function has it.
+/// Calls NumPy's function `name` as a fused function has it.
 pybind11::object call_numpy(const char* name, const pybind11::object& args,
                             const pybind11::object& keywords);
 

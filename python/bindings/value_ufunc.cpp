@@ -1,4 +1,4 @@
-// NumPy's functions on the values of a fused function.
+// Implements NumPy's functions on the values of a fused function.
 
 #include <algorithm>
 #include <functional>
@@ -34,7 +34,7 @@ using Functions = std::unordered_map<std::string_view, Function>;
 
 const Value& only(Given x) { return x[0].value(); }
 
-// In the dtype that NumPy's functions of floats have for it.
+// Returns the value in the dtype that NumPy's functions of floats use for it.
 Value as_float(Given x, const char* name) {
   const DType dtype = only(x).dtype();
   if (is_complex(dtype))
@@ -83,7 +83,7 @@ void add_others(Functions& f) {
         };
         return power(wide(x[0]), wide(x[1]));
       }};
-  // Names of SciPy.
+  // These are names of SciPy.
   f["expit"] = {1, [](Given x) { return sigmoid(x[0]); }};
   f["gammaln"] = {1, [](Given x) { return lgamma(x[0]); }};
 }
@@ -98,7 +98,8 @@ const Functions& known_functions() {
   return functions;
 }
 
-// NumPy counts them; whoever calls __array_ufunc__ himself may not.
+// Checks the number of operands. NumPy counts them, but a direct call of
+// __array_ufunc__ does not.
 void check_count(const std::string& name, std::size_t wanted,
                  std::size_t given) {
   if (given == wanted) return;
@@ -106,7 +107,7 @@ void check_count(const std::string& name, std::size_t wanted,
                         " operands, got " + std::to_string(given));
 }
 
-// Only dtype=, which has a value; an out of None is none.
+// Accepts only dtype=, which has a value. NumPy omits an out of None.
 void check_keywords(const std::string& name, const py::kwargs& keywords) {
   for (const auto& [key, value] : keywords) {
     const std::string keyword = shown(key);
@@ -123,14 +124,15 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
   }
 }
 
-// NumPy's casting="same_kind".
+// Returns NumPy's casting="same_kind".
 bool can_cast(DType from, DType to) noexcept {
   return kind_of(from) <= kind_of(to);
 }
 
 bool is_value(PyObject* object) { return Py_TYPE(object) == value_type; }
 
-// Whether all that was computed is of one dtype: a value or a tuple of them.
+// Returns whether all results have one dtype. `made` is a value or a tuple of
+// them.
 bool are_of(const py::object& made, DType dtype) {
   const py::tuple all = PyTuple_Check(made.ptr())
                             ? py::tuple(made)
@@ -141,12 +143,12 @@ bool are_of(const py::object& made, DType dtype) {
 }
 
 // Computes with results of `dtype`, as NumPy does. The operands have this
-// dtype, or one whose result it is, as bool is of comparisons. `compute` takes
-// operands.
+// dtype, or one that leads to it, as bool is the result of comparisons.
+// `compute` takes operands.
 template <typename Compute>
 py::object compute_in(DType dtype, const std::string& name,
                       const std::vector<PyObject*>& operands, Compute compute) {
-  // A number of Python has no dtype of its own, and an exponent one of its own.
+  // A Python number has no dtype of its own, but an exponent has one.
   const auto is_cast = [&](PyObject* x) {
     return is_value(x) && !native<Value>(x)->is_weak() &&
            (name != "ldexp" || x == operands[0]);

@@ -23,7 +23,8 @@ namespace {
 bool is_slice(py::handle part) { return PySlice_Check(part.ptr()); }
 bool is_rest(py::handle part) { return part.ptr() == Py_Ellipsis; }
 
-// An integer; arrays say that they may be one, whatever they are.
+// Returns whether the part is an integer. Arrays claim to be one, whatever they
+// are.
 bool is_place(py::handle part) {
   PyObject* const object = part.ptr();
   if (PyIndex_Check(object) == 0 || PyBool_Check(object)) return false;
@@ -42,7 +43,8 @@ bool is_place(py::handle part) {
                 : kind_shown(part) + "; a program has no indices by arrays"));
 }
 
-// A bound of a slice; any integer, which stops at the ends as Python's.
+// Returns a bound of a slice. It may be any integer, which stops at the ends as
+// Python's does.
 std::int64_t bound_of(py::handle bound, std::int64_t otherwise) {
   if (bound.is_none()) return otherwise;
   if (!is_place(bound) && !PyBool_Check(bound.ptr())) refuse_index(bound);
@@ -68,7 +70,7 @@ AxisIndex axis_of(py::handle part) {
   return {.kind = AxisIndex::Kind::Place, .start = integer_of(part, "[]")};
 }
 
-// An index, checked: how many parts name an axis.
+// Returns how many parts of an index name an axis, and checks the index.
 int count_named(const py::tuple& parts, int rank) {
   int named = 0;
   int rests = 0;
@@ -90,7 +92,7 @@ int count_named(const py::tuple& parts, int rank) {
   return named;
 }
 
-// NumPy makes an array of its kind of a number of Python.
+// Returns an array, as NumPy makes an array of a Python number.
 Value as_array(const Value& x) {
   return x.is_weak() ? ProgramBuilder::cast(x, x.dtype()) : x;
 }
@@ -103,7 +105,8 @@ Value get_item(const Value& number_or_array, const py::object& index) {
   const auto rank = static_cast<std::size_t>(x.rank());
   const int open = x.rank() - count_named(parts, x.rank());
   std::vector<AxisIndex> axes;
-  std::vector<int> dims;  // of the result, in what is left: -1 is a new one
+  std::vector<int> dims;  // axes of the result as remaining axes, -1 for a new
+                          // one
   int left = 0;
   for (const py::handle part : parts) {
     if (part.is_none()) {
@@ -118,7 +121,7 @@ Value get_item(const Value& number_or_array, const py::object& index) {
   }
   for (; axes.size() < rank; axes.emplace_back()) dims.push_back(left++);
   const Value kept = ProgramBuilder::index(x, axes);
-  // It is the value itself if nothing changes.
+  // The result is the value itself if nothing changes.
   return dims.size() == static_cast<std::size_t>(left)
              ? kept
              : ProgramBuilder::view(kept, dims);
@@ -130,7 +133,7 @@ void check_order(const char* name, const std::string& order) {
                           order + "'");
 }
 
-// f(2, 3) and f((2, 3)) mean the same.
+// Returns the value with the shape of f(2, 3) or f((2, 3)).
 Value with_shape(const Value& x, const py::args& args,
                  const std::string& order) {
   check_order("reshape", order);

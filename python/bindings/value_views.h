@@ -5,7 +5,7 @@
 
 namespace gpuos::python {
 
-/// Views of the values of a fused function: indices, reshape() and others.
+/// Adds views of the values of a fused function: indices, reshape() and others.
 void add_views(pybind11::class_<Value>& type);
 
 }  // namespace gpuos::python

@@ -10,8 +10,8 @@
 
 namespace gpuos::python {
 
-/// A variable of the device as a NumPy array of `dtype`. `size` tells its
-/// bytes, `read(to, bytes)` copies them; both without the GIL.
+/// Returns a variable of the device as a NumPy array of `dtype`. `size` returns
+/// its bytes, and `read(to, bytes)` copies them. Both run without the GIL.
 template <typename Size, typename Read>
 pybind11::object read_variable(const pybind11::object& dtype, Size size,
                                Read read) {
@@ -25,7 +25,7 @@ pybind11::object read_variable(const pybind11::object& dtype, Size size,
   return numpy.attr("frombuffer")(pybind11::bytes(value), dtype).attr("copy")();
 }
 
-/// The bytes of an array go to `write(from, bytes)`, without the GIL.
+/// Passes the bytes of an array to `write(from, bytes)`, without the GIL.
 template <typename Write>
 void write_variable(const pybind11::object& values, Write write) {
   const pybind11::bytes bytes =

@@ -26,7 +26,7 @@ bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
   std::int64_t expected = unit;
   for (std::size_t i = view.dims; i-- > 0;) {
     if (view.shape[i] == 0) return true;
-    // Strides of an axis of one element say nothing.
+    // The stride of an axis with one element does not matter.
     if (view.shape[i] > 1 && strides[i] != expected) return false;
     // check_reach() finds numbers that wrap here.
     static_cast<void>(
@@ -57,8 +57,9 @@ namespace {
 
 bool is_in_reach(const TensorView& view) noexcept {
   const auto itemsize = static_cast<std::int64_t>(size_of(view.dtype));
-  std::int64_t bytes = itemsize;  // of all elements, axes of none left out
-  std::int64_t span = itemsize;   // from the lowest byte to behind the highest
+  std::int64_t bytes = itemsize;  // size of all elements, without axes of
+                                  // extent 0
+  std::int64_t span = itemsize;   // from the lowest byte to after the highest
   bool fits = true;
   for (std::size_t i = 0; i < view.dims; ++i) {
     const std::int64_t extent = view.shape[i];

@@ -15,10 +15,11 @@ namespace gpuos::python {
 [[noreturn]] void refuse(Role role, const std::string& expected,
                          const std::string& got);
 
-/// "module.Type" of an object.
+/// Returns "module.Type" of an object.
 std::string type_text(PyObject* object);
 
-/// Throws: InvalidArgument for a number of dimensions that cannot be.
+/// Sets the shape. Throws: InvalidArgument for an impossible number of
+/// dimensions.
 void set_shape(TensorView& view, Role role, std::int64_t dims,
                const auto* shape) {
   if (dims < 0 || dims > kMaxDims || (dims > 0 && shape == nullptr)) {
@@ -29,17 +30,17 @@ void set_shape(TensorView& view, Role role, std::int64_t dims,
   std::copy(shape, shape + dims, view.shape.begin());
 }
 
-/// Strides of which `unit` is one element; null is C order. A view that lies in
-/// C order without gaps gets none.
+/// Sets strides of which `unit` is one element. Null is C order. A view in C
+/// order without gaps gets none.
 /// Throws: InvalidArgument for a stride that is no whole number of elements.
 void set_strides(TensorView& view, Role role, const std::int64_t* strides,
                  std::int64_t unit);
 
-/// What somebody else says of memory is not taken on trust: what follows counts
-/// elements and bytes without looking for overflow.
+/// Checks what other code says of memory. Later code counts elements and bytes
+/// without looking for overflow.
 ///
-/// Throws: InvalidArgument for a negative size, and unless the elements can be
-/// counted, and their bytes be addressed, in 63 bits.
+/// Throws: InvalidArgument for a negative size. Throws it also unless 63 bits
+/// can count the elements and address their bytes.
 void check_reach(const TensorView& view, Role role);
 
 /// Throws: InvalidArgument unless the view is in C order without gaps.

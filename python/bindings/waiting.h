@@ -10,8 +10,8 @@
 
 namespace gpuos::python {
 
-/// When a wait must end. Made from a Python timeout: seconds, or None for
-/// ever.
+/// Says when a wait must end. It is made from a Python timeout: seconds, or
+/// None for ever.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ class Deadline {
   static Deadline after(std::chrono::nanoseconds time);
 
   bool has_passed() const { return is_set_ && Clock::now() >= at_; }
-  /// Time left, at most one slice.
+  /// Returns the time left, at most one slice.
   std::chrono::nanoseconds next_slice() const;
   double seconds() const noexcept { return seconds_; }
 
@@ -36,8 +36,8 @@ class Deadline {
 [[noreturn]] void throw_timeout(const char* where, const Deadline& deadline);
 
 /// Calls `wait_for(slice)` without the GIL until it returns true. Signals are
-/// looked at between slices, so that Ctrl-C ends a wait.
-/// Throws: Timeout, whatever `wait_for` throws, KeyboardInterrupt.
+/// handled between slices, so that Ctrl-C ends a wait.
+/// Throws: Timeout, the errors of `wait_for`, KeyboardInterrupt.
 template <typename WaitFor>
 void wait_in_slices(const char* where, const Deadline& deadline,
                     WaitFor wait_for) {
@@ -54,8 +54,9 @@ void wait_in_slices(const char* where, const Deadline& deadline,
 }
 
 /// Runs `work` without the GIL. Ctrl-C, and any signal whose handler raises,
-/// ends the waits of gpuos in it: for room in a queue, for a compiler.
-/// Throws: what `work` throws; what the handler raised.
+/// ends the waits of gpuos in it. Examples are waits for room in a queue and
+/// for a compiler.
+/// Throws: the errors of `work`, and the exception of the handler.
 template <typename Work>
 auto interruptible(Work work) {
   try {

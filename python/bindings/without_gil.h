@@ -14,12 +14,12 @@ class WithoutGil {
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
 
-  /// Runs the handlers of signals that came. True: one raised, and its
-  /// exception is pending.
+  /// Runs the handlers of signals that came. Returns true if one raised, and
+  /// its exception is pending.
   bool has_signal_raised() noexcept {
-    // Handlers run in the main thread alone. A daemon thread might stay here
-    // when the interpreter goes down, in the middle of a compilation.
-    // gettid() is not in glibc 2.28, for which wheels are built.
+    // Handlers run only in the main thread. A daemon thread might stay here
+    // when the interpreter exits, in the middle of a compilation. glibc 2.28,
+    // for which wheels are built, does not have gettid().
     if (syscall(SYS_gettid) != getpid()) return false;
     take_back();
     const bool has_raised = PyErr_CheckSignals() != 0;
@@ -32,9 +32,9 @@ class WithoutGil {
     try {
       PyEval_RestoreThread(state_);
     } catch (...) {
-      // Before 3.14 an interpreter that goes down ends a daemon thread here by
-      // unwinding its stack, which C++ may not let pass. Stay, as 3.14 does:
-      // https://docs.python.org/3.14/c-api/init.html
+      // Before 3.14 an exiting interpreter ends a daemon thread here by
+      // unwinding its stack, which C++ may not let pass. The thread stays, as
+      // in 3.14: https://docs.python.org/3.14/c-api/init.html
       for (;;) pause();
     }
   }
