@@ -1,4 +1,4 @@
-"""Run many small array operations together on a GPU or on the host.
+"""A runtime that runs many small array operations together.
 
 >>> import gpuos
 >>> with gpuos.Runtime() as rt:

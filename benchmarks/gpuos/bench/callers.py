@@ -141,7 +141,7 @@ class Callers:
         return self._in_turns(self.context.sizes.round_trips // 4)
 
     def beside_matmul(self) -> float:
-        """Alternately await a task and a matmul."""
+        """Await a task and a matmul in turns."""
         matmul = _awaited_matmul(self.context)
         return self._in_turns(self.context.sizes.pairs, matmul)
 

@@ -137,7 +137,7 @@ _large(
 
 
 def ask_beside_compiled(row: Row) -> None:
-    """Also ask for torch.compile's bandwidth, if it was measured."""
+    """Ask for torch.compile's bandwidth, too, if it was measured."""
     theirs = row.peers.get("torch.compile")
     if isinstance(theirs, float) and row.asked is not None:
         row.asked = max(row.asked, BESIDE_COMPILED * theirs)
