@@ -1,5 +1,6 @@
-// gpuos.bench._loops: the loops of benchmarks/ for `python -m gpuos bench`. It
-// links its own copy of the library and shares nothing with gpuos._core.
+// This is gpuos.bench._loops, the loops of benchmarks/ for `python -m gpuos
+// bench`. It links its own copy of the library and shares nothing with
+// gpuos._core.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -65,7 +66,7 @@ void add_rig(py::module_& module) {
 }
 
 void add_programs(py::module_& module) {
-  // gpuos._core has one of its own.
+  // gpuos._core has its own one.
   py::class_<Program>(module, "Program", py::module_local(),
                       "A chain of operations.")
       .def(py::init(&bench::chain_program), py::arg("operations"),
@@ -107,7 +108,7 @@ void add_device(py::module_& module) {
 }  // namespace
 }  // namespace gpuos::python
 
-// A rig is for one thread, with a GIL and without.
+// One thread uses a rig, with a GIL and without.
 PYBIND11_MODULE(_loops, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Loops for `python -m gpuos bench`.";
   gpuos::python::add_rig(module);

@@ -92,7 +92,7 @@ Device::Device(int ordinal) : state_(std::make_unique<State>()) {
   State& s = *state_;
   GPUOS_CUDA_CHECK(driver().cuInit(0));
   GPUOS_CUDA_CHECK(driver().cuDeviceGet(&s.device, ordinal));
-  // Never released: other libraries of the process use it to the end.
+  // It is never released, because other libraries use it until the end.
   GPUOS_CUDA_CHECK(driver().cuDevicePrimaryCtxRetain(&s.context, s.device));
   GPUOS_CUDA_CHECK(driver().cuCtxSetCurrent(s.context));
   GPUOS_CUDA_CHECK(

@@ -9,10 +9,10 @@
 
 namespace gpuos::bench {
 
-/// A stream of the device's primary context and a kernel that adds: what a
-/// program would use without gpuos.
+/// A stream of the device's primary context and a kernel that adds. A program
+/// without gpuos would use these.
 ///
-/// Threads: the one that made it, whose context it sets.
+/// Threads: the one that made it. The constructor sets that thread's context.
 /// Throws: BackendUnavailable, CudaError.
 class Device {
  public:
@@ -21,23 +21,23 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// A CUstream.
+  /// Returns the CUstream.
   void* stream() const noexcept;
-  /// Everything on the device, as cudaDeviceSynchronize().
+  /// Waits for all work of the device, as cudaDeviceSynchronize() does.
   void synchronize();
 
-  /// Nanoseconds an add: one launch each, awaited at the end.
+  /// Returns nanoseconds per add, with one launch each and a wait at the end.
   std::vector<double> launch_ns(const Rig& rig, std::size_t tasks,
                                 std::int64_t elems, int reps);
-  /// Microseconds of one launch and cuStreamSynchronize().
+  /// Returns microseconds of one launch and cuStreamSynchronize().
   std::vector<double> round_trip_us(const Rig& rig, std::int64_t elems,
                                     int reps);
-  /// Nanoseconds an add: a CUDA graph of `tasks` adds, one after the other or
-  /// all at once, replayed `replays` times and awaited at the end.
+  /// Returns nanoseconds per add of a CUDA graph with `tasks` adds, in a row or
+  /// in parallel. A repetition has `replays` replays and a wait at the end.
   std::vector<double> graph_ns(const Rig& rig, std::size_t tasks,
                                std::int64_t elems, bool is_parallel,
                                int replays, int reps);
-  /// Microseconds of a copy within the device.
+  /// Returns microseconds of a copy within the device.
   std::vector<double> copy_us(std::size_t bytes, int reps);
 
  private:

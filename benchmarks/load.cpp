@@ -13,8 +13,7 @@
 namespace gpuos::bench {
 namespace {
 
-/// Calls `submit` on a thread of its own until it is stopped, has failed or
-/// kDeadline is over.
+/// Calls `submit` on its own thread until stop, an error or kDeadline.
 class Producer {
  public:
   template <typename F>
@@ -36,7 +35,7 @@ class Producer {
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
-  /// Throws what `submit` threw.
+  /// Throws the exception that `submit` threw.
   void stop() {
     stops_.store(true);
     thread_.join();
@@ -49,8 +48,8 @@ class Producer {
   std::thread thread_;
 };
 
-// Groups follow each other so that a batch seldom waits for the one that wrote
-// the same buffers before.
+// Groups of buffers take turns, so a batch seldom waits for an earlier batch
+// with the same buffers.
 constexpr std::size_t kGroups = 16;
 constexpr std::size_t kTasks = 1024;
 constexpr std::int64_t kElems = 256;
@@ -76,13 +75,14 @@ class CountingTasks {
       for (const Operator& op : {alias_.as_operator(), op_, other_})
         rig_.runtime().undefine(op);
     } catch (...) {  // NOLINT(bugprone-empty-catch)
-      // The runtime is dead: the measurement has said so.
+      // The runtime is dead, and the measurement has reported it.
     }
   }
   CountingTasks(const CountingTasks&) = delete;
   CountingTasks& operator=(const CountingTasks&) = delete;
 
-  /// Adds 1, in another text for each number: counts are never negative.
+  /// Returns a body that adds 1. Its text differs for each number, but counts
+  /// are never negative, so the result is equal.
   OperatorDefinition definition(int number) const {
     OperatorDefinition definition;
     definition.name = "bench_count";
@@ -106,7 +106,7 @@ class CountingTasks {
                     group * kGroupElems * sizeof(std::int32_t);
     many.out.step_bytes = kElems * sizeof(std::int32_t);
     many.inputs = {many.out};
-    // By the alias in turns, so that what it means is used.
+    // Every other batch uses the alias, so that its target runs.
     rig_.runtime().submit_many(rounds_ % 2 == 0 ? op_ : alias_.as_operator(),
                                many);
     ++rounds_;
@@ -119,7 +119,7 @@ class CountingTasks {
   }
   std::uint64_t tasks() const noexcept { return tasks_.load(); }
 
-  /// Puts "lost" and "wrong".
+  /// Stores "lost" and "wrong".
   void count(Times& report) {
     double lost = 0;
     double wrong = 0;
@@ -145,7 +145,7 @@ class CountingTasks {
   Operator op_, other_;
   Alias alias_;
   bool is_other_ = false;
-  std::uint64_t rounds_ = 0;  // the producer's until it has stopped
+  std::uint64_t rounds_ = 0;  // the producer writes it until it stops
   std::atomic<std::uint64_t> tasks_{0};
 };
 

@@ -25,7 +25,7 @@ std::vector<double> bulk_ns(Rig& rig, std::size_t tasks, std::int64_t elems,
   return repeat(reps, [&] {
     const auto start = Clock::now();
     Ticket last;
-    // Later batches write what earlier ones wrote: the last is done last.
+    // Batches write the same buffers, so the last batch ends last.
     for (int i = 0; i < calls; ++i)
       last = rig.runtime().submit_many(rig.add(), many);
     rig.wait(last);
@@ -45,7 +45,7 @@ std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
   Device device(rig.runtime().options().device);
   const Stream stream(device.stream());
   std::vector<ManyTasks> flushes;
-  rig.many(rig.sets() + tasks, elems);  // so that none of them moves
+  rig.many(rig.sets() + tasks, elems);  // so pointers stay valid
   for (std::size_t first = 0; first < rig.sets(); first += tasks)
     flushes.push_back(rig.many(tasks, elems, first));
   auto times = repeat(reps, [&] {
@@ -58,7 +58,7 @@ std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
     rig.wait(last);
     return us_since(start) / count;
   });
-  rig.synchronize();  // before the stream goes
+  rig.synchronize();  // before the stream ends
   return times;
 }
 
@@ -101,12 +101,12 @@ Times chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
 }
 
 Times define_ms(Rig& rig, int reps) {
-  // Not even a cache on the disk has seen a text of this moment.
+  // The text contains the time, so no disk cache has it.
   const auto moment = Clock::now().time_since_epoch().count() % 1'000'000;
   Runtime& runtime = rig.runtime();
   constexpr int kWarmUp = 2;
   Times times;
-  // x + y, in other operations for each number below 64.
+  // It computes x + y, by different operations for each number below 64.
   const auto expression = [](int text) {
     OperatorDefinition definition;
     definition.name = "bench_expression";
@@ -145,7 +145,7 @@ Times define_ms(Rig& rig, int reps) {
     rig.synchronize();
     return ms;
   };
-  // By themselves: NVRTC leaves nothing of others in a processor's caches.
+  // A separate loop, because NVRTC evicts all data from a processor's caches.
   for (int i = -kWarmUp; i < reps; ++i) {
     const double us = 1e3 * define_and_run(expression(kWarmUp + i));
     if (i < 0) continue;

@@ -11,13 +11,13 @@
 namespace gpuos::bench {
 namespace {
 
-// The part of the quickest core's speed that counts. A shared core has half of
-// it.
+// A core is undisturbed above this part of the fastest core's speed. A shared
+// core has half of that speed.
 constexpr double kQuick = 0.85;
 
 void keep(std::uint64_t& value) { asm volatile("" : "+r"(value)); }
 
-// Additions that need nothing of each other: as many as a core can issue.
+// These additions are independent, so a core issues as many as it can.
 double additions_in_us() {
   constexpr int kRounds = 10'000;
   std::array<double, 5> speeds{};
@@ -48,7 +48,7 @@ struct Processor {
   double speed;
 };
 
-/// The processors that this thread may use; it is given them back at the end.
+/// Stores the processors that this thread may use. The end restores them.
 class Choice {
  public:
   Choice() {
@@ -61,7 +61,7 @@ class Choice {
   Choice(const Choice&) = delete;
   Choice& operator=(const Choice&) = delete;
 
-  /// False if the thread may not run there.
+  /// Returns false if the thread may not run there.
   bool move_to(int number) const {
     if (!CPU_ISSET(number, &all_)) return false;
     cpu_set_t one;
@@ -85,7 +85,7 @@ std::vector<Processor> measured(const Choice& choice) {
 }  // namespace
 
 bool settle() {
-  thread_local double best = 0;  // ever seen: all may be disturbed
+  thread_local double best = 0;  // so far, as all may be disturbed
   const double own = additions_in_us();
   if (best > 0 && own >= kQuick * best) return false;
   const int here = sched_getcpu();

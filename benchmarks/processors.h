@@ -5,20 +5,19 @@
 
 namespace gpuos::bench {
 
-// A virtual processor is often one of two hyperthreads of a core. While another
-// machine's program runs on the other one, it executes half as many
-// instructions in the same time, whatever they are; how long one that needs the
-// one before takes stays as it is. Nothing but a measurement shows it
-// (docs/lab/machines.md).
+// A virtual processor is often one of two hyperthreads of a core. Another
+// machine's program may run on the other one. The processor then executes half
+// as many instructions in the same time. The latency of dependent instructions
+// stays the same. Only a measurement shows this (docs/lab/machines.md).
 
-/// Moves this thread to the processor that is least disturbed in this way,
-/// unless its own is not; true if it moved. The thread may run on the same
-/// processors as before. Takes 0.03 ms, or some 1 if it moves.
+/// Moves this thread to the least disturbed processor if its own is disturbed.
+/// Returns whether it moved. The thread may still run on the same processors as
+/// before. The call takes 0.03 ms, or about 1 ms if it moves.
 bool settle();
 
-/// The processors of this thread that are not disturbed at the moment, or the
-/// least disturbed `at_least`, the quickest first; none where a thread cannot
-/// choose.
+/// Returns this thread's processors that are not disturbed at the moment, the
+/// fastest first. Returns at least the `at_least` least disturbed ones. The
+/// result is empty on systems where a thread cannot choose.
 std::vector<int> quick_processors(std::size_t at_least);
 
 }  // namespace gpuos::bench

@@ -21,7 +21,7 @@ Ticket submit_one(Rig& rig, const Program& program, std::size_t set,
 double maximum(double x, double y) { return std::max(x, y); }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The variants differ in which of their operations is another one.
+// `variant` is the number of additions that are subtractions instead.
 template <typename T>
 T chain(const T& x, const T& y, int operations, int variant = 0) {
   using std::tanh;
@@ -100,7 +100,7 @@ std::vector<double> program_first_us(Rig& rig, int operations,
 
 std::vector<double> program_latency_us(Rig& rig, const Program& program,
                                        std::int64_t elems, int reps) {
-  constexpr std::size_t kSets = 256;  // which the device's caches hold
+  constexpr std::size_t kSets = 256;  // that fit the device's caches
   return each_us(reps, 20, [&](std::size_t call) {
     rig.wait(submit_one(rig, program, call % kSets, elems));
   });

@@ -10,37 +10,37 @@
 
 namespace gpuos::bench {
 
-/// A runtime and many triples of float32 buffers for it: out = a + b.
+/// A runtime and many triples of its float32 buffers: out = a + b.
 ///
 /// Threads: one.
 class Rig {
  public:
-  /// `elems` is the room of each buffer.
+  /// `elems` is the capacity of each buffer in elements.
   Rig(const RuntimeOptions& options, std::size_t sets, std::int64_t elems);
 
   Runtime& runtime() noexcept { return runtime_; }
   const Operator& add() const noexcept { return add_; }
   std::size_t sets() const noexcept { return sets_; }
-  /// The room of each buffer.
+  /// Returns the capacity of each buffer in elements.
   std::int64_t elems() const noexcept {
     return static_cast<std::int64_t>(stride_);
   }
-  /// Throws: InvalidArgument unless that many fit a buffer.
+  /// Throws: InvalidArgument unless `elems` elements fit into a buffer.
   void check_elems(std::int64_t elems) const;
 
-  /// `tasks` adds of `elems` elements, round the sets from `first` on. Valid
-  /// until the next call.
+  /// Returns `tasks` adds of `elems` elements, which use the sets in turns from
+  /// `first` on. The result is valid until the next call.
   ManyTasks many(std::size_t tasks, std::int64_t elems, std::size_t first = 0);
   std::uint64_t out_address(std::size_t task) const;
   std::uint64_t a_address(std::size_t task) const;
   std::uint64_t b_address(std::size_t task) const;
-  /// The first `elems` elements of the task's buffers: a, b and out.
+  /// Returns the first `elems` elements of the task's buffers a, b and out.
   std::array<TensorView, 3> views(std::size_t task, std::int64_t elems) const;
 
   /// Overwrites every output.
   void poison();
-  /// Elements that are not a + b in the first `elems` of the first `sets`
-  /// outputs, or that were written behind them.
+  /// Returns the number of wrong elements in the first `sets` outputs. The
+  /// first `elems` elements must be a + b. All others must be unchanged.
   std::uint64_t count_wrong(std::size_t sets, std::int64_t elems);
 
   /// Throws: Timeout.
@@ -65,10 +65,10 @@ class Rig {
   std::vector<std::uint64_t> b_addresses_;
 };
 
-/// Throws: Error unless every element was right.
+/// Throws: Error if elements are wrong.
 void check_right(std::uint64_t wrong, const std::string& what);
 
-/// Numbers in [0.5, 1.5), the same for the same seed.
+/// Returns numbers in [0.5, 1.5). Equal seeds give equal numbers.
 std::vector<float> random_floats(std::size_t count, std::uint32_t seed);
 
 }  // namespace gpuos::bench

@@ -10,7 +10,7 @@ namespace gpuos::bench {
 
 using Clock = std::chrono::steady_clock;
 
-/// Nothing that is measured here takes nearly as long.
+/// All measured work takes much less time.
 inline constexpr std::chrono::seconds kDeadline{20};
 /// A compiler may have the lowest priority on a busy machine. A row has 90 s.
 inline constexpr std::chrono::seconds kCompilerDeadline{80};
@@ -20,9 +20,9 @@ inline double us_since(Clock::time_point start) {
       .count();
 }
 
-/// Runs `once` without looking, then `reps` times on a processor that is not
-/// disturbed, if there is one; what it returned. After a move it runs once more
-/// without looking: caches are empty there.
+/// Runs `once` as a warm-up, then `reps` times on a processor that is not
+/// disturbed, if there is one. Returns the results. After a move it repeats the
+/// warm-up, because caches are empty there.
 template <typename F>
 auto repeat(int reps, F once) {
   static_cast<void>(once());
@@ -34,8 +34,8 @@ auto repeat(int reps, F once) {
   return values;
 }
 
-/// Microseconds of each of `reps` calls of `once(i)`, after `warm_up` that are
-/// not in the result.
+/// Returns microseconds of each of `reps` calls of `once(i)`. The result
+/// excludes the first `warm_up` calls.
 template <typename F>
 std::vector<double> each_us(int reps, int warm_up, F once) {
   std::vector<double> times;

@@ -1,8 +1,8 @@
-"""Print those of the given C++ units that changed since a commit.
+"""Print the given C++ units that changed since a commit.
 
-`changed_units.py COMMIT UNIT...`: a unit changed if its file changed, or a file
-of this project that it includes. All units changed if the checks, the flags or a
-public header did, or if this clone lacks the commit.
+Its call is `changed_units.py COMMIT UNIT...`. A unit changed if its file
+changed, or a file of this project that it includes. All units changed if the
+checks, the flags or a public header changed, or if this clone lacks the commit.
 """
 
 from __future__ import annotations

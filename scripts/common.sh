@@ -1,4 +1,4 @@
-# Sourced by the other scripts: where things are, and how to get them.
+# The other scripts source this file. It has paths, and functions that install.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ROOT="$PWD"
 VENV="${GPUOS_VENV:-$ROOT/.venv}"
@@ -11,8 +11,8 @@ fail() {
   exit 1
 }
 
-# changed PATH...: whether one of these changed since everything was checked, at
-# the commit in .ci/checked. A clone without that commit has changed.
+# changed PATH...: succeeds if a path changed since the full check, at the
+# commit in .ci/checked. In a clone without that commit all paths have changed.
 changed() {
   local since
   since="$(cat "$ROOT/.ci/checked")"
@@ -20,7 +20,7 @@ changed() {
     [ -n "$(git ls-files --others --exclude-standard -- "$@")" ]
 }
 
-# ensure_packages REASON PACKAGE...: Debian or Ubuntu packages.
+# ensure_packages REASON PACKAGE...: installs Debian or Ubuntu packages.
 ensure_packages() {
   local reason="$1" sudo=""
   shift
@@ -30,7 +30,7 @@ ensure_packages() {
     sudo="sudo -n"
   fi
   say "installing $* ($reason)"
-  $sudo apt-get update -qq || true  # the lists may be there already
+  $sudo apt-get update -qq || true  # the lists may already exist
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"
 }
 
@@ -47,15 +47,15 @@ ensure_gtest() {
   fi
 }
 
-# For the test that counts instructions, which is skipped without.
+# The test that counts instructions is skipped without valgrind.
 ensure_valgrind() {
   command -v valgrind >/dev/null ||
     (ensure_packages "no valgrind" valgrind) ||
     say "instructions are not counted"
 }
 
-# ensure_venv EXTRA...: the virtual environment with the build tools and what
-# these extras of pyproject.toml name.
+# ensure_venv EXTRA...: makes the virtual environment with the build tools and
+# these extras of pyproject.toml.
 ensure_venv() {
   local python="${GPUOS_PYTHON:-python3}"
   if [ ! -x "$VENV/bin/python" ]; then
@@ -74,8 +74,8 @@ ensure_venv() {
     "$VENV/bin/python" -m pip install -q -r /dev/stdin
 }
 
-# ensure_toolkit FOLDER: NVRTC and nvJitLink 12 in FOLDER/lib, away from those of
-# the virtual environment.
+# ensure_toolkit FOLDER: installs NVRTC and nvJitLink 12 in FOLDER/lib, outside
+# of the virtual environment.
 ensure_toolkit() {
   local folder="$1" wanted
   wanted="$("$VENV/bin/python" scripts/requirements.py cuda12)"
@@ -89,8 +89,8 @@ ensure_toolkit() {
   fi
 }
 
-# unpack_toolkit FROM TO: CUDA's libraries in the folder FROM, each as it is or
-# as .xz.
+# unpack_toolkit FROM TO: copies CUDA's libraries from the folder FROM and
+# unpacks those with the suffix .xz.
 unpack_toolkit() {
   rm -rf "$2" && mkdir -p "$2" && cp "$1"/*.so* "$2" &&
     find "$2" -name '*.xz' -exec python3 -c 'import lzma, pathlib, sys
@@ -100,7 +100,7 @@ for name in sys.argv[1:]:
     packed.unlink()' {} +
 }
 
-# The cmake arguments that every build of the scripts shares.
+# All builds of the scripts share these arguments of cmake.
 cmake_arguments() {
   printf '%s\n' -G Ninja -DGPUOS_WERROR=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
   if [ -n "${GPUOS_GTEST_SOURCE:-}" ]; then

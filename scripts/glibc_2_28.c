@@ -1,6 +1,6 @@
-// What the library, libstdc++ or the headers of a newer glibc ask for and glibc
-// 2.28 does not have: scripts/glibc_stubs.py links it. On a newer glibc these
-// stay in use.
+// The library, libstdc++ or the headers of a newer glibc need these symbols.
+// glibc 2.28 does not have them. scripts/glibc_stubs.py links this file. On a
+// newer glibc programs still use these.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-// 2.32. Zero: there may be other threads, which is always right.
+// 2.32. Zero means that other threads may exist, which is always correct.
 char __libc_single_threaded = 0;
 
 // 2.30.
 pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
-// 2.33; before, they were macros. The kernel's structure is glibc's.
+// 2.33. Before, they were macros. The kernel and glibc share the structure.
 int fstatat(int folder, const char* path, struct stat* found, int flags) {
   return (int)syscall(SYS_newfstatat, folder, path, found, flags);
 }
@@ -44,9 +44,9 @@ uint32_t arc4random(void) {
   return bits;
 }
 
-// 2.30. A condition variable of the standard library goes by the real time, so
-// that a clock that is set meanwhile makes this wait longer or shorter, as it
-// does in programs that were made for 2.28.
+// 2.30. A condition variable of the standard library uses the real-time clock.
+// Setting that clock makes this wait longer or shorter, as in programs that
+// were built for 2.28.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                            clockid_t clock, const struct timespec* until) {
   struct timespec now, real;
@@ -65,8 +65,8 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
   return pthread_cond_timedwait(condition, mutex, &real);
 }
 
-// 2.38, whose headers put these in the place of C's own. They differ in 0b101,
-// which only they read as 5; here it is 0 and a rest, as it was for 2.28.
+// 2.38. Its headers use these instead of C's own functions. Only these read
+// 0b101 as 5. Here the result is 0 and a rest, as in 2.28.
 #define ISOC23(type, name)                                       \
   type plain_##name(const char*, char**, int) __asm__(#name);    \
   type __isoc23_##name(const char* text, char** end, int base) { \
@@ -77,7 +77,7 @@ ISOC23(long long, strtoll)
 ISOC23(unsigned long, strtoul)
 ISOC23(unsigned long long, strtoull)
 
-// 2.34. Without it the child inherits what was not opened with O_CLOEXEC.
+// 2.34. Without it the child inherits files that lack O_CLOEXEC.
 int posix_spawn_file_actions_addclosefrom_np(
     posix_spawn_file_actions_t* actions, int from) {
   typedef int (*Add)(posix_spawn_file_actions_t*, int);

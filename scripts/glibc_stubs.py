@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Write a folder to link with, so that what is linked needs no newer glibc.
+"""Write a folder of stub libraries, so that linked code needs no newer glibc.
 
     scripts/glibc_stubs.py FOLDER [MAJOR.MINOR]
 
-A linker takes the newest version of each symbol that the machine's glibc has,
-and then the program wants that glibc. The folder has libraries without code
-that name each symbol once, with the newest version that the glibc meant, 2.28
-if none is, has too; glibc keeps these for ever. What it lacks altogether is in
-`glibc_2_28.c`. Prints the arguments for the linker, between spaces.
+A linker takes the newest version of each symbol of the machine's glibc. The
+program then needs that glibc. The folder has libraries without code. They name
+each symbol once, with the newest version that the given glibc also has. The
+default is 2.28. glibc keeps these versions forever. `glibc_2_28.c` has the
+symbols that 2.28 lacks. The script prints the linker's arguments, with spaces
+between them.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ import sys
 from pathlib import Path
 
 LIBRARIES = ("libc.so.6", "libm.so.6")
-# Whose symbols moved to libc.so.6 with 2.34; before, they have to be loaded.
+# glibc 2.34 moved their symbols to libc.so.6. Older ones must load them.
 MOVED = ("libpthread.so.0", "libdl.so.2")
 SYMBOL = re.compile(r"([^@\s]+)@@?(GLIBC_([\d.]+))$")
 C = os.environ.get("CC", "cc")
 
 
 def run(*command: str | Path) -> str:
-    """Return what a command prints; its errors are shown."""
+    """Return the output of a command. Its errors go to the terminal."""
     return subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
 
 
 def number(version: str) -> tuple[int, ...]:
-    """Return 2.28 as (2, 28), which compares as versions do."""
+    """Return 2.28 as (2, 28), which compares correctly."""
     return tuple(map(int, version.split(".")))
 
 
 def symbols(library: Path, newest: tuple[int, ...]) -> dict[str, tuple]:
-    """Return version and kind of each symbol, as of that glibc."""
+    """Return the version and kind of each symbol of that glibc."""
     lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library)
     best: dict[str, tuple] = {}
     for line in lines.splitlines():
@@ -54,7 +55,7 @@ def symbols(library: Path, newest: tuple[int, ...]) -> dict[str, tuple]:
 
 
 def write_stub(folder: Path, name: str, known: dict[str, tuple]) -> None:
-    """Link a library of that name which has the symbols and nothing in them."""
+    """Link a library of that name with empty symbols."""
     lines = [".text"]
     for i, (symbol, (_, version, what)) in enumerate(sorted(known.items())):
         lines += [
@@ -90,7 +91,7 @@ def main() -> None:
     flags = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections")
     run(C, *flags, "-c", source, "-o", missing.with_suffix(".o"))
     run("ar", "crs", missing.with_suffix(".a"), missing.with_suffix(".o"))
-    # A script that also names the loader and what is always linked in.
+    # libc.so is a script that also names the loader and libc_nonshared.a.
     script = Path(run(C, "-print-file-name=libc.so").strip()).read_text()
     ours = f"{folder / 'libc.so.6'} {missing}.a"
     (folder / "libc.so").write_text(re.sub(r"\S*libc\.so\.6", ours, script))

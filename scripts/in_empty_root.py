@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Run Python where there is nothing but Python, NumPy and gpuos.
+"""Run Python in a root folder with only Python, NumPy and gpuos.
 
     scripts/in_empty_root.py WHEEL|installed WORD...
 
-Runs `python WORD...` in a root folder that has this Python, its standard
-library, NumPy, the wheel (or the gpuos that is installed), the libraries that
-these link, and no more: no shell, no compiler, no CUDA, no /proc, no /dev. The
-exit code is that of the program, or 77 where no folder can become the root.
+The script runs `python WORD...` in a new root folder. It has this Python, its
+standard library, NumPy, the wheel (or the installed gpuos), and the libraries
+that these link. It has no shell, compiler, CUDA, /proc or /dev. The exit code
+is that of the program, or 77 if no folder can become the root.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 CANNOT = 77
-# No program of an installed gpuos reads these, and some are large.
+# No program of an installed gpuos reads these files. Some are large.
 PASSED_OVER = shutil.ignore_patterns(
     *("site-packages", "test", "tests", "__pycache__", "config-*", "*.a"),
     *("idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo"),
@@ -31,14 +31,14 @@ ENTER = ("unshare", "--user", "--map-root-user", "--root")
 
 
 def copy(path: Path, root: Path) -> None:
-    """Copy a file to the same place below the root."""
+    """Copy a file to the same path below the root."""
     target = root / path.relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(path, target)
 
 
 def linked(files: list[Path]) -> set[Path]:
-    """Return the libraries that the files are linked with, and the loader."""
+    """Return the libraries that the files link, and the loader."""
     listed = subprocess.run(
         ["ldd", *files], stdout=subprocess.PIPE, text=True, check=False
     ).stdout
@@ -47,7 +47,7 @@ def linked(files: list[Path]) -> set[Path]:
 
 
 def make_root(root: Path, what: str) -> None:
-    """Fill the folder."""
+    """Fill the root folder."""
     standard = Path(sysconfig.get_path("stdlib")).resolve()
     shutil.copytree(
         standard, root / standard.relative_to("/"), ignore=PASSED_OVER

@@ -1,7 +1,7 @@
-"""Print what pyproject.toml asks for: `requirements.py build cuda test`.
+"""Print requirements of pyproject.toml: `requirements.py build cuda test`.
 
-`build` is the build backend's list, `run` the dependencies, every other word an
-extra.
+`build` is the build backend's list. `run` is the list of dependencies. Every
+other word is an extra.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 try:
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
+except ModuleNotFoundError:  # Python 3.10 lacks it
     from pip._vendor import tomli as tomllib
 
 

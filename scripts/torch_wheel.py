@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Make the wheel gpuos-runtime-torch of bridges that are compiled.
+"""Make the wheel gpuos-runtime-torch from compiled bridges.
 
     scripts/torch_wheel.py FOLDER OUT
 
-Packs each `bridge-*.so` in FOLDER, for one PyTorch and Python each, as
-`gpuos.torch.building.compile_into()` makes them, and prints the wheel's path in
-OUT. It is for the gpuos that is installed, whose version it has and asks for.
+The script packs each `bridge-*.so` in FOLDER and prints the wheel's path in
+OUT. `gpuos.torch.building.compile_into()` makes a bridge for one PyTorch and
+one Python. The wheel has the version of the installed gpuos and depends on it.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> ModuleType:
-    # These are imported at their first use, so that `import gpuos` stays quick.
+    # Python imports these at their first use, so `import gpuos` stays quick.
     if name in ("array_api", "ray", "torch", "typing"):
         try:
             return importlib.import_module(f"gpuos.{name}")

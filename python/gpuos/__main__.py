@@ -1,4 +1,4 @@
-"""`python -m gpuos`, and the command `gpuos`."""
+"""Run `python -m gpuos` and the command `gpuos`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpuos.cli import main
 def command() -> int:
     """Run the command line of this process and return its exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names of files need not be text; standard error does the same.
+        # File names may not be valid text. Standard error escapes them too.
         sys.stdout.reconfigure(errors="backslashreplace")
     return main()
 

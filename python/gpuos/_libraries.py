@@ -1,4 +1,4 @@
-"""Tells the compiled part where the wheels' CUDA libraries are."""
+"""Tell the compiled part where the wheels' CUDA libraries are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpuos import _core
 
 
 def announce() -> None:
-    """Announce the folders of the `nvidia` wheels; loads nothing."""
+    """Announce the folders of the `nvidia` wheels without loading them."""
     try:
         spec = importlib.util.find_spec("nvidia")
     except (ImportError, ValueError):

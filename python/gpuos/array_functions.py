@@ -1,7 +1,7 @@
-"""NumPy's functions of arrays that need to know how long they are.
+"""Implement NumPy's functions that need the lengths of arrays.
 
-Each function without an underscore that has a name of NumPy's computes NumPy's:
-see `numpy_names.py`. `gpuos.array_api` has those of its standard from here.
+A function without an underscore implements NumPy's function of its name. See
+`numpy_names.py`. `gpuos.array_api` also uses functions of this module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Array = _core.Array
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return axes from 0 on; None is all of them."""
+    """Return axes counted from 0. None stands for all axes."""
     if axis is None:
         return tuple(range(ndim))
     axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
@@ -50,7 +50,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def axis_of(axis: Any, ndim: int) -> int:
-    """Return one axis, from 0 on."""
+    """Return one axis counted from 0."""
     return axes_of(operator.index(axis), ndim)[0]
 
 
@@ -65,7 +65,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
-    """Repeat each element; an array of counts is waited for."""
+    """Repeat each element. Wait for `repeats` if it is an array."""
     if axis is None:
         a, axis = reshape(a, -1), 0
     axis = axis_of(axis, a.ndim)
@@ -92,7 +92,7 @@ def _repeat_each(x: Array, counts: Sequence[int], axis: int) -> Array:
 
 
 def _repeated(x: Array, count: int, axis: int, is_each: bool) -> Array:
-    """Return each element, or all of them, `count` times along an axis."""
+    """Repeat each element, or the whole array, `count` times along an axis."""
     before, extent, after = (
         x.shape[:axis],
         x.shape[axis],
@@ -157,19 +157,19 @@ def triu(m: Array, k: int = 0) -> Any:
 def distance_from_diagonal(
     runtime: _core.Runtime, shape: tuple[int, ...], k: int
 ) -> Array:
-    """Return how far right of the k-th diagonal each place of a matrix is.
+    """Return how far right of the k-th diagonal each element of a matrix is.
 
-    A row stands for a square, as in NumPy.
+    A row stands for a square matrix, as in NumPy.
     """
     rows, columns = (shape[-2:] * 2)[-2:]
-    # Farther away is no place at all.
+    # No element is farther away than this.
     k = max(-rows, min(k, columns))
     right = runtime.arange(-k, columns - k, dtype="int64")
     return right - runtime.arange(rows, dtype="int64")[:, None]
 
 
-# ---- Running sums. In each of log2(n) steps every place gets what stands so
-# far before it, and then it has twice as much.
+# ---- Running sums. There are log2(n) steps. Each step adds the element at a
+# distance. The distance doubles, and so does the number of summed elements.
 
 
 def cumulative_prod(
@@ -228,12 +228,12 @@ def _running(
 
 
 def _dtype_of_sum(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of a sum: integers have 64 bits."""
+    """Return the dtype of a sum. Integers are summed in 64 bits."""
     wide = {"b": "int64", "i": "int64", "u": "uint64"}.get(dtype.kind)
     return dtype if wide is None else np.dtype(wide)
 
 
-# ---- Under NumPy's names.
+# ---- Functions with NumPy's names.
 
 
 def diff(
@@ -253,7 +253,7 @@ def diff(
 
 
 def _rows_beside(x: Any, like: Array, axis: int) -> Any:
-    """Return x; if it is a number, one row of it along the axis."""
+    """Return x. Broadcast a number to one row along the axis."""
     if np.ndim(x) > 0:
         return x
     x = operand(x if isinstance(x, Array) else np.asarray(x), like)
@@ -286,7 +286,7 @@ nancumprod, nancumsum = _without_nan(cumprod, 1), _without_nan(cumsum, 0)
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """Return a copy. NumPy returns a view that cannot be written."""
+    """Return a copy. NumPy returns a read-only view."""
     one, other = axes_of((axis1, axis2), a.ndim)
     if one == other:
         raise _core.InvalidArgument(
@@ -368,7 +368,7 @@ def copyto(
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     if isinstance(a, Array) and isinstance(b, Array):
         return _core._overlap(_core._view_at(a, None), b)
-    # NumPy sees the memory of the host itself.
+    # NumPy knows how its own arrays in host memory overlap.
     return np.may_share_memory(np.asarray(a), np.asarray(b), max_work=max_work)
 
 

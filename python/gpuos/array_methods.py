@@ -1,7 +1,7 @@
-"""Methods of gpuos.Array, and NumPy's functions of arrays.
+"""Implement methods of gpuos.Array, and NumPy's functions of arrays.
 
-Each function without an underscore that has a name of NumPy's computes NumPy's:
-see `numpy_names.py`.
+A function without an underscore implements NumPy's function of its name. See
+`numpy_names.py`.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ def squeeze(x: Array, axis: Any = None) -> Array:
 
 
 def expand_dims(x: Array, axis: Any) -> Array:
-    is_one = type(axis) not in (tuple, list)  # NumPy's rule
+    is_one = type(axis) not in (tuple, list)  # NumPy tests this
     axes = (operator.index(axis),) if is_one else tuple(axis)
-    # NumPy says what it refuses.
+    # NumPy raises the error for wrong axes.
     ndim = np.expand_dims(np.empty((0,) * x.ndim), axes).ndim
     new = {axis % ndim for axis in axes}
     return x[tuple(None if i in new else slice(None) for i in range(ndim))]
 
 
 def _axes_of(x: Array) -> np.ndarray[Any, Any]:
-    """Return an array of x's shape, without memory: its strides are its axes."""
+    """Return an array of x's shape without memory. Strides number its axes."""
     strides = range(1, x.ndim + 1)
     return np.lib.stride_tricks.as_strided(np.empty(0, "b"), x.shape, strides)
 
 
 def _in_order(x: Array, axes: np.ndarray[Any, Any]) -> Array:
-    """Return the view of x that NumPy made of _axes_of(x)."""
+    """Return the view of x that corresponds to NumPy's view of _axes_of(x)."""
     kept = [stride - 1 for stride in axes.strides]
     index = tuple(slice(None) if i in kept else 0 for i in range(x.ndim))
     return _core._view_at(x, index).transpose(
@@ -80,7 +80,7 @@ def _in_order(x: Array, axes: np.ndarray[Any, Any]) -> Array:
 
 
 def reshape(x: Array, shape: Any, order: str = "C") -> Array:
-    """Return a view, or a copy where that cannot be."""
+    """Return a view, or a copy if a view is impossible."""
     _check_order(order)
     try:
         return x.reshape(shape)
@@ -184,7 +184,7 @@ def _round(x: Array, digits: int | None = None) -> Any:
 
 def _contains(x: Array, value: Any) -> bool:
     is_same = x == value
-    # An object that is no number is in no array.
+    # An array does not contain objects that are not numbers.
     return isinstance(is_same, Array) and as_bool(is_same.any())
 
 
@@ -196,10 +196,10 @@ def _matmul_in_place(_: Array, __: Any) -> NoReturn:
 
 
 def set_item(x: Array, index: Any, value: Any) -> None:
-    """Set what x[index] is, or where a mask of x's shape is true."""
+    """Set x[index]. The index may be a mask of x's shape."""
     value = made_functions.whole(value, x.dtype)
     if isinstance(value, (list, tuple)):
-        value = np.asarray([*value], x.dtype)  # NumPy says what does not fit
+        value = np.asarray([*value], x.dtype)  # NumPy checks the numbers
     if _is_mask(index):
         if index.shape != x.shape:
             raise _core.InvalidArgument(
@@ -224,10 +224,11 @@ def _is_mask(index: Any) -> bool:
 
 
 def _at_mask(mask: Any, value: Any) -> Any:
-    """Return `value` with one element for each of the mask.
+    """Return `value` with one element for each element of the mask.
 
-    Its elements go one after the other to where the mask is true, so somebody
-    has to look at it; what has no axes is the same everywhere.
+    A value without axes is returned unchanged. The elements of other values go
+    in order to the places where the mask is true. The function has to read the
+    mask for this.
     """
     if np.ndim(value) == 0:
         return value
@@ -236,7 +237,7 @@ def _at_mask(mask: Any, value: Any) -> Any:
         for x in (mask, value)
     )
     spread = np.zeros(mask.shape, value.dtype)
-    spread[mask] = value  # NumPy says what does not fit
+    spread[mask] = value  # NumPy checks the numbers
     return spread
 
 
@@ -248,7 +249,7 @@ def fill(x: Array, value: Any) -> None:
 def _assign(dtype: np.dtype[Any]) -> _core.Fused:
     def compute(to: Any, value: Any) -> Any:
         value = _as_dtype(value, dtype)
-        # The result has the shape of `to`, but not its numbers.
+        # The program reads `to` only for its shape. The mask is always false.
         return np.where(np.logical_xor(to, to), to, value).astype(dtype)
 
     return fuse(compute)
@@ -263,18 +264,18 @@ def _masked(dtype: np.dtype[Any]) -> _core.Fused:
 
 
 def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return what is assigned; a number of Python has no dtype of its own."""
+    """Return the assigned value. A Python number does not have a dtype."""
     is_array = isinstance(value, _core.Value) and not value._is_number
     return value.astype(dtype) if is_array else value
 
 
 def is_of_runtime(x: Any) -> bool:
-    """Whether a program reads it where it is: data of the host may be no array."""
+    """Return whether a program reads x in place. Host data may need a copy."""
     return hasattr(type(x), "__dlpack__") and not isinstance(x, np.ndarray)
 
 
 def operand(value: Any, like: Array) -> Any:
-    """Return what a program takes: data of the host goes to the runtime."""
+    """Return an operand of a program. Copy host data to the runtime."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
     if is_of_runtime(value):
@@ -304,7 +305,7 @@ def empty_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
 
 
 def _form_like(x: Array, shape: Any, *rest: Any) -> tuple[Any, ...]:
-    """Return a shape and what stands before the dtype, those of x if None."""
+    """Return shape, further arguments and dtype. None stands for those of x."""
     *between, dtype = rest
     return (
         x.shape if shape is None else shape,
@@ -349,7 +350,7 @@ def axis_in(axis: int, ndim: int) -> int:
 
 
 def _joined(parts: Sequence[Any], axis: int) -> tuple[int, ...]:
-    """Return the shape of them beside each other."""
+    """Return the shape of the concatenated parts."""
     shape = list(parts[0].shape)
     shape[axis] = sum(sum(part.shape[axis : axis + 1]) for part in parts)
     for part in parts:
@@ -413,13 +414,13 @@ def _imaginary_part(x: Any) -> Any:
 
 
 def _conjugate(x: Array) -> Array:
-    if x.dtype.kind != "c":  # as NumPy's method, and not its function
+    if x.dtype.kind != "c":  # NumPy's method does this
         return x
     made: Array = operation("conjugate")(x)
     return made
 
 
-# These only look at an array, which they do on the host.
+# These only read an array. They run on the host.
 array2string, array_repr, array_str, save, savetxt, savez, savez_compressed = (
     of_host(getattr(np, name))
     for name in (
@@ -436,7 +437,7 @@ def call_function(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
-    """Run what NumPy's __array_function__ is called for."""
+    """Implement NumPy's __array_function__."""
     if not (
         callable(function) and type(args) is tuple and type(keywords) is dict
     ):
@@ -455,13 +456,13 @@ def call_function(
 
 
 class _Methods(dict[str, "Callable[..., Any]"]):
-    """The methods of an array; those that have no line here are NumPy's."""
+    """The methods of an array. NumPy's functions provide the missing ones."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         function: Callable[..., Any] = getattr(np, name)
         is_own = function in numpy_names.of_arrays()
         if is_own or not numpy_functions.has(function):
-            # NumPy hands it to call_function(), which refuses some.
+            # NumPy passes it to call_function(), which refuses some.
             self[name] = function
             return function
         own = partial(call, function)
@@ -469,7 +470,7 @@ class _Methods(dict[str, "Callable[..., Any]"]):
         return self[name]
 
 
-# bindings/array_operators.cpp calls these, by the names of the methods.
+# bindings/array_operators.cpp calls these by the methods' names.
 METHODS = _Methods(
     {
         "__array_function__": call_function,

@@ -1,4 +1,4 @@
-"""The text of repr() and print() for gpuos.Array."""
+"""Format gpuos.Array for repr() and print()."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = _core.Array
 
 
 def _shown(x: Array) -> np.ndarray[Any, Any]:
-    """Return x in host memory; of a large one, only what NumPy prints of it."""
+    """Copy x to host memory. Copy only what NumPy prints of a large array."""
     options = np.get_printoptions()
     edge = options["edgeitems"]
     if x.size <= options["threshold"]:

@@ -1,6 +1,6 @@
-"""Run the operations of gpuos.Array: each one is a program.
+"""Run the operations of gpuos.Array as programs.
 
-So it reads and writes in the order in which it was written, and returns at once.
+Programs read and write in the order of the calls. Each call returns at once.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 Array = _core.Array
 Value = _core.Value
 
-# Different calls of one function that are remembered.
+# The number of different calls of one function that the caches keep.
 _KEPT = 1024
 
 
 @cache
 def operation(name: str) -> _core.Fused:
-    """Return the fused function of NumPy's function `name`."""
+    """Return the fused function that computes NumPy's function `name`."""
     return deferred(getattr(np, name))
 
 
 def power(x: Any, exponent: Any) -> Any:
-    """Return x ** exponent, as a fused function with that number has it."""
+    """Return x ** exponent. The exponent may be a constant of the program."""
     is_two = type(exponent) is int and exponent == 2
     if is_two and type(x) is Array and x.dtype == bool:
-        return operation("square")(x)  # int8, which no other power is
+        return operation("square")(x)  # only this power is int8
     function, operands = _of_number(np.power, (x, exponent))
     return _fused(function)(*operands)
 
 
-# Exponents that stand for another function: a square, a root, a reciprocal.
+# A program computes these as a square, x itself, a root or a reciprocal.
 _EXPONENTS = (2, 1, 0.5, -1)
 
 
 def _of_number(
     function: Callable[..., Any], operands: tuple[Any, ...]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return the same with what a number in the text of a program decides."""
+    """Make the number a constant of the program if it decides the program."""
     if len(operands) != 2:
         return function, operands
     if function in _COMPARISONS:
@@ -73,7 +73,7 @@ def _power(exponent: float, _is_integer: bool) -> Callable[..., Any]:
     return power
 
 
-# Their result is known for an integer that the other's dtype does not hold.
+# Their result is known for an integer that the other dtype cannot hold.
 _COMPARISONS = (
     np.equal,
     np.greater,
@@ -85,15 +85,15 @@ _COMPARISONS = (
 
 
 def compare(name: str, x: Array, number: int) -> Any:
-    """Return how x compares to a number that its dtype does not hold."""
+    """Compare x with a number that its dtype cannot hold."""
     return _fused(_with_number(getattr(np, name), number, 1))(x)
 
 
 def compare_data(name: str, x: Array, data: Any) -> Any:
-    """Return how x compares to what is no array, element by element."""
+    """Compare x element by element with an object that is not an array."""
     is_text = isinstance(data, (str, bytes, dict, set, frozenset))
     is_list = isinstance(data, (list, tuple, range))
-    # A copy, since reading its elements may run code that changes it.
+    # Copy the list, because reading its elements may run code that changes it.
     other = (
         np.empty((), "S")
         if is_text
@@ -102,7 +102,7 @@ def compare_data(name: str, x: Array, data: Any) -> Any:
     if other.dtype.kind in "biufc":
         return operation(name)(x, x.runtime.array(other))
     has_numbers = other.ndim > 0 or isinstance(data, numbers.Number)
-    if has_numbers and other.dtype.kind == "O":  # Python compares each
+    if has_numbers and other.dtype.kind == "O":  # Python compares the elements
         made = getattr(np, name)(x.numpy(), other)
         return x.runtime.array(made.astype(bool))
     if name not in ("equal", "not_equal"):
@@ -127,7 +127,7 @@ def _of_wide(
     return function, operands
 
 
-# The integers that a program may have.
+# The range of integers that a program can have.
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
 
@@ -146,7 +146,7 @@ def _with_number(
 def in_place(name: str, x: Array, y: Any) -> Array:
     """Set x to function(x, y), as NumPy's in-place operators do.
 
-    A number is not changed, since other names may refer to it.
+    Return a new array if x is a number, because other names may refer to x.
     """
     function, operands = _of_number(getattr(np, name), (x, y))
     if _core._is_number(x):
@@ -161,7 +161,7 @@ def in_place(name: str, x: Array, y: Any) -> Array:
 
 
 def refuse_shape(name: str, to: tuple[int, ...], value: Any) -> None:
-    """Raise if what is to be written does not broadcast to `to`."""
+    """Raise an error if `value` does not broadcast to the shape `to`."""
     shape = getattr(value, "shape", ())
     pairs = zip(reversed(to), reversed(shape), strict=False)
     if len(shape) <= len(to) and all(b in (a, 1) for a, b in pairs):
@@ -173,10 +173,10 @@ def refuse_shape(name: str, to: tuple[int, ...], value: Any) -> None:
 
 
 def write(fused: _core.Fused, to: Array, *operands: Any) -> None:
-    """Run `fused` into `to`, as if all operands were read before.
+    """Run `fused` into `to`, as if it read all operands before it writes.
 
-    Where one of them overlaps it, as in x[1:] += x[:-1], the result is made in
-    memory of its own first.
+    An operand may overlap `to`, as in x[1:] += x[:-1]. The result then goes to
+    new memory first.
     """
     if any(type(x) is Array and _core._overlap(x, to) for x in operands):
         operands = (fused(*operands),)
@@ -185,7 +185,7 @@ def write(fused: _core.Fused, to: Array, *operands: Any) -> None:
 
 
 def refuse(function: Callable[..., Any]) -> None:
-    """Raise for a function of NumPy that programs do not have."""
+    """Raise an error for a NumPy function that programs do not have."""
     module = getattr(function, "__module__", None) or "numpy"
     raise _core.InvalidArgument(
         f"{module}.{function.__name__}: arrays of gpuos have no such function; "
@@ -195,7 +195,7 @@ def refuse(function: Callable[..., Any]) -> None:
 
 # ---- NumPy's ufuncs.
 
-# These functions consist of others.
+# Other functions compute these.
 _MADE = ("divmod", "frexp", "modf", "matmul", "vecdot")
 
 
@@ -210,7 +210,7 @@ def call_ufunc(
     casting: str = "same_kind",
     **others: Any,
 ) -> Any:
-    """Run what NumPy's __array_ufunc__ is called for."""
+    """Implement NumPy's __array_ufunc__."""
     if any(isinstance(x, Value) for x in inputs):
         return NotImplemented
     if not isinstance(ufunc, np.ufunc):
@@ -263,7 +263,7 @@ def call_ufunc(
 
 
 def _one_out(name: str, out: Any) -> Any:
-    """Return `out`, or the array in a tuple of one, as NumPy hands it."""
+    """Return `out`. NumPy passes a single array as a tuple of one."""
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
     if not (out is None or isinstance(out, tuple) or hasattr(out, "dtype")):
@@ -281,11 +281,11 @@ def _write_to(out: Any, fused: _core.Fused, *inputs: Any) -> Any:
 
 
 def given(name: str, made: Array, out: Any) -> Any:
-    """Return what was made, or `out` with it.
+    """Return `made`, or write it to `out` and return `out`.
 
     Raises:
         TypeError: `out` is not an array.
-        gpuos.InvalidArgument: Its shape or dtype is another one.
+        gpuos.InvalidArgument: The shape or dtype of `out` differs.
     """
     out = _one_out(name, out)
     if out is None:
@@ -321,7 +321,7 @@ def _repeats(
 
 
 def _some_into(outs: tuple[Any, ...], made: tuple[Any, ...]) -> Any:
-    """Return what was made, but in those of `outs` that are given."""
+    """Write each result to its array of `outs`, if one is given."""
     for out, result in zip(outs, made, strict=True):
         if out is not None:
             write(_into(np.copy, out.dtype), out, result)
@@ -348,7 +348,7 @@ def _into(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
 
 @lru_cache(_KEPT)
 def _where_true(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
-    """Return the function with a mask: `before` stays where it is false."""
+    """Return the function with a mask. Where it is false, `before` stays."""
 
     def compute(mask: Any, before: Any, *operands: Any) -> Any:
         return np.where(
@@ -368,7 +368,7 @@ def _cast(made: Any, dtype: np.dtype[Any], function: Any) -> Any:
 
 @lru_cache(_KEPT)
 def _of_dtype(function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """Return the function whose result is asked for in `dtype`."""
+    """Return the function with the argument `dtype`."""
 
     def compute(*operands: Any) -> Any:
         return function(*operands, dtype=dtype)
@@ -377,7 +377,7 @@ def _of_dtype(function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
     return compute
 
 
-# ---- Results without axes, which are numbers unless NumPy gives an array.
+# ---- Results without axes. They are numbers unless NumPy returns an array.
 
 _OF_ARRAYS = {
     np.broadcast_arrays,
@@ -389,7 +389,7 @@ _OF_ARRAYS = {
 
 
 def as_numpys(function: Callable[..., Any], made: Any) -> Any:
-    """Return what `function` made, which is an array where NumPy's is."""
+    """Return `made` as an array if NumPy's `function` returns an array."""
     if function in _OF_ARRAYS:
         for each in made if isinstance(made, tuple) else (made,):
             if each.ndim == 0:
@@ -398,22 +398,22 @@ def as_numpys(function: Callable[..., Any], made: Any) -> Any:
 
 
 def number_like(x: Array, made: Array) -> Array:
-    """Return what was made, which is a number if x is one."""
+    """Return `made` as a number if x is a number."""
     if made.ndim == 0:
         _core._set_number(made, _core._is_number(x))
     return made
 
 
-# ---- Other functions, with arguments that are no arrays.
+# ---- Other functions. Some of their arguments are not arrays.
 
 
 def call(
     function: Callable[..., Any], *args: Any, out: Any = None, **keywords: Any
 ) -> Any:
-    """Run `function` as a program of the arrays that it is given.
+    """Run `function` as a program with its array arguments as operands.
 
-    All other arguments, such as an axis, select the program. A float also does,
-    except in functions that compute with it.
+    All other arguments, such as an axis, select the program. A float selects
+    it too, except in functions that compute with the float.
     """
     if len(args) > _LEAST_BEFORE_OUT:
         args, keywords = _named_from_out(function, args, keywords)
@@ -437,17 +437,17 @@ def call(
 
     fixed = tuple(take(x) for x in args)
     named = tuple((name, take(x)) for name, x in keywords.items())
-    # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+    # The key has types, because 1 == 1.0 == True and 0.0 == -0.0.
     types = tuple(_type_of(x) for x in (*fixed, *(x for _, x in named)))
     of_out = out.dtype if type(out) is Array else None
     try:
         fused = _bound(function, fixed, named, types, of_out)
-    except TypeError as error:  # it cannot be a key
+    except TypeError as error:  # not hashable
         raise TypeError(f"{function.__name__}: {error}") from None
     return fused(*operands, out=out)
 
 
-# In NumPy's functions at least so many arguments come before out=.
+# NumPy's functions have at least this many arguments before out=.
 _LEAST_BEFORE_OUT = 2
 
 
@@ -456,7 +456,7 @@ def _named_from_out(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the same with names for out and what comes after it."""
+    """Pass `out` and all arguments after it by keyword."""
     names = parameters_of(function)
     if "out" not in names[: len(args)]:
         return args, keywords
@@ -465,12 +465,12 @@ def _named_from_out(
     return args[:place], {**keywords, **dict(named)}
 
 
-# Called with ever new numbers.
+# Programs call these with new numbers each time, so numbers are operands.
 _WITH_NUMBERS = ("clip", "where", "nan_to_num", "add", "subtract")
 
 
 class _Place:
-    """The position of an operand among the other arguments."""
+    """Marks the position of an operand among the other arguments."""
 
 
 _PLACE = _Place()

@@ -1,7 +1,7 @@
-"""Callbacks of tickets, and `await ticket`.
+"""Implement callbacks of tickets, and `await ticket`.
 
-One daemon thread of the process watches these tickets without the GIL. It begins
-with the first one.
+One daemon thread of the process watches these tickets without the GIL. The
+first ticket starts it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator
 
-# A loop asks itself for a while, and then the thread tells it. Who asks runs
-# small tasks itself; each time is far below what a loop may be held.
+# The event loop polls a ticket for _ASKING_S. After that the thread watches it.
+# A poll also runs small tasks. One poll is too short to delay the loop.
 _ASKING_S = 100e-6
 _AT_A_TIME_S = 20e-6
-_AT_ONCE = 1024  # tickets that are looked at together
-_PATIENCE_S = 1e-3  # until new ones are looked for
+_AT_ONCE = 1024  # tickets in one check
+_PATIENCE_S = 1e-3  # until the next check for new tickets
 
 
 def add_done_callback(
     ticket: _core.Ticket, callback: Callable[[_core.Ticket], object]
 ) -> None:
-    """Call `callback(ticket)` when the task is done or has failed."""
+    """Call `callback(ticket)` after the task is done or has failed."""
     if not callable(callback):
         raise TypeError(
             "add_done_callback: expected a function, got "
@@ -46,10 +46,10 @@ def add_done_callback(
 
 
 def wait_in_loop(ticket: _core.Ticket) -> Generator[Any, None, None]:
-    """Wait as a coroutine does: others run meanwhile.
+    """Wait as a coroutine, while other coroutines run.
 
-    Raises what Ticket.done raises. The loop has at least one turn, so that who
-    awaits many tickets that are done does not keep it.
+    Raise what Ticket.done raises. The loop gets at least one turn. A coroutine
+    that awaits many finished tickets therefore does not block the loop.
     """
     end = perf_counter() + _ASKING_S
     is_over = False
@@ -59,13 +59,13 @@ def wait_in_loop(ticket: _core.Ticket) -> Generator[Any, None, None]:
     if is_over:
         _ = ticket.done
         return
-    import asyncio  # noqa: PLC0415 (who awaits has it already)
+    import asyncio  # noqa: PLC0415 (`await` needs it anyway)
 
     loop = asyncio.get_running_loop()
     told: asyncio.Future[None] = loop.create_future()
 
     def tell(_: _core.Ticket) -> None:
-        with suppress(RuntimeError):  # the loop was closed
+        with suppress(RuntimeError):  # The loop is closed.
             loop.call_soon_threadsafe(_set, told)
 
     _watcher.add(ticket, tell)
@@ -74,7 +74,7 @@ def wait_in_loop(ticket: _core.Ticket) -> Generator[Any, None, None]:
 
 
 def _set(told: asyncio.Future[None]) -> None:
-    if not told.done():  # as by a cancellation
+    if not told.done():  # a cancellation sets it too
         told.set_result(None)
 
 
@@ -83,8 +83,8 @@ def _call(
 ) -> None:
     try:
         callback(ticket)
-    except BaseException as error:  # noqa: BLE001 (nobody is there to get it)
-        # A hook that raises takes nothing along: other tickets are waited for.
+    except BaseException as error:  # noqa: BLE001 (no caller exists)
+        # The thread survives a hook that raises, for the sake of other tickets.
         with suppress(BaseException):
             sys.unraisablehook(
                 SimpleNamespace(
@@ -98,11 +98,11 @@ def _call(
 
 
 class _Watcher:
-    """The tickets that have callbacks, and the thread that looks at them."""
+    """The tickets that have callbacks, and the thread that checks them."""
 
     def __init__(self) -> None:
         self._new: SimpleQueue[tuple[_core.Ticket, Any]] = SimpleQueue()
-        self._unstarted = [None]  # the thread that takes it starts the worker
+        self._unstarted = [None]  # popping it starts the thread
 
     def add(self, ticket: _core.Ticket, callback: Callable[..., Any]) -> None:
         self._new.put((ticket, callback))
@@ -115,7 +115,7 @@ class _Watcher:
         )
         try:
             thread.start()
-        except RuntimeError:  # the next one tries again
+        except RuntimeError:  # The next add() tries again.
             self._unstarted.append(None)
             raise
 
@@ -125,14 +125,14 @@ class _Watcher:
             self._take_new(pending)
             count = min(len(pending), _AT_ONCE)
             looked_at = [pending.popleft() for _ in range(count)]
-            # Later ones, and new ones, may be done sooner.
+            # Later and new tickets may be done sooner.
             patience = 0.0 if pending else _PATIENCE_S
             done = _core._first_done([t for t, _ in looked_at], patience)
             for place in done:
                 ticket, callback = looked_at[place]
                 _call(callback, ticket)
                 del ticket, callback
-            # From the back, so that places stay what they are.
+            # Delete from the back, so that the other places stay valid.
             for place in reversed(done):
                 del looked_at[place]
             if done or not pending:
@@ -152,7 +152,7 @@ _watcher = _Watcher()
 
 
 def _leave_watcher() -> None:
-    global _watcher  # noqa: PLW0603 (its thread is the parent's)
+    global _watcher  # noqa: PLW0603 (a child has no thread)
     _watcher = _Watcher()
 
 

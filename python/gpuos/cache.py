@@ -1,4 +1,4 @@
-"""The disk cache of compiled operators.
+"""Inspect and clear the disk cache of compiled operators.
 
 >>> import gpuos
 >>> gpuos.cache.info().own.folder
@@ -32,7 +32,7 @@ class Removal(NamedTuple):
 
 
 def info() -> CacheInfo:
-    """Return where the cache is, how large, and why it is off if it is."""
+    """Return the cache's folder and size, or why it is off."""
     return _core._cache_info()
 
 
@@ -42,12 +42,12 @@ def images() -> list[CachedImage]:
 
 
 def prune(max_bytes: int | None = None) -> Removal:
-    """Remove bad and abandoned files, then the longest unused images.
+    """Remove bad and abandoned files, then the least recently used images.
 
     Parameters
     ----------
     max_bytes : int, optional
-        How many bytes of images may stay; the size cap if not given.
+        How many bytes of images may stay. The default is the size limit.
     """
     if max_bytes is None:
         max_bytes = info().max_bytes
@@ -58,5 +58,5 @@ def prune(max_bytes: int | None = None) -> Removal:
 
 
 def clear() -> Removal:
-    """Remove every image but those of the read-only level."""
+    """Remove every image except those of the read-only level."""
     return Removal(*_core._clear_cache())

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 BYTES = 1 << 16
 
-# One cell at a time: there is one file descriptor 1.
+# The process has one file descriptor 1, so one cell uses it at a time.
 in_use = threading.Lock()
 
 
 class CellOutput:
-    """File descriptor 1 as a pipe, whose text goes to a stream of Python."""
+    """Makes file descriptor 1 a pipe, and copies its text to a stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -34,10 +34,10 @@ class CellOutput:
         self.thread.start()
 
     def copy(self) -> None:
-        """Copy until `end`; reading waits without the GIL."""
+        """Copy until `end`. Reading releases the GIL."""
         while True:
             ready, _, _ = select.select([self.source, self.stopped], [], [])
-            # A child may hold the pipe open: what is there now is all.
+            # A child may keep the pipe open, so do not wait for its end.
             if self.source not in ready:
                 break
             data = os.read(self.source, BYTES)
@@ -47,7 +47,7 @@ class CellOutput:
         self.stream.write(self.decoder.decode(b"", final=True))
 
     def end(self) -> None:
-        """Put file descriptor 1 back; all that was written is shown."""
+        """Restore file descriptor 1 after all written text is copied."""
         os.dup2(self.kept, 1)
         os.write(self.stop, b"x")
         self.thread.join()
@@ -62,9 +62,9 @@ def is_notebook(stream: object) -> bool:
 
 
 def begin() -> CellOutput | None:
-    """Return the output of a cell in a notebook; None elsewhere.
+    """Return the output of a cell in a notebook, or None elsewhere.
 
-    What other threads write to file descriptor 1 meanwhile lands there too.
+    The output also includes what other threads write to file descriptor 1.
     """
     stream = sys.stdout
     if not is_notebook(stream) or not in_use.acquire(blocking=False):
@@ -77,7 +77,7 @@ def begin() -> CellOutput | None:
 
 
 def end(output: CellOutput) -> None:
-    """End what `begin` returned."""
+    """End the output that `begin` returned."""
     try:
         output.end()
     finally:

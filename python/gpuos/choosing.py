@@ -25,10 +25,10 @@ import gpuos
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# The versions for which bridge/private_parts.h is right.
+# bridge/private_parts.h fits these versions.
 TRIED = ("2.11", "2.13")
 SOURCES = Path(__file__).parent / "torch/bridge"
-# The distribution with bridges that were compiled elsewhere, and its package.
+# The distribution with prebuilt bridges, and its package.
 DISTRIBUTION = "gpuos-runtime-torch"
 PACKAGE = "gpuos_torch"
 FLAGS = (
@@ -40,13 +40,13 @@ FLAGS = (
     "-fvisibility=hidden",
     "-Wall",
     "-Wextra",
-    "-Wno-invalid-offsetof",  # bridge/private_parts.h
+    "-Wno-invalid-offsetof",  # for bridge/private_parts.h
 )
 VERSION_TIMEOUT_S = 60
 
 
 class UntriedPyTorch(gpuos.BackendUnavailable):
-    """The bridge does not know the insides of this PyTorch."""
+    """The bridge does not know the internals of this PyTorch."""
 
 
 def is_off() -> bool:
@@ -69,7 +69,7 @@ def _switch() -> str:
 
 
 def check_tried() -> None:
-    """Refuse a PyTorch that was never tried.
+    """Refuse an untested version of PyTorch.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def check_tried() -> None:
 
 
 def _pytorch() -> tuple[str, bool]:
-    """Return PyTorch's version, and whether it has C++11's ABI of the library."""
+    """Return PyTorch's version, and whether it uses the C++11 library ABI."""
     if torch := sys.modules.get("torch"):
         return str(torch.__version__), torch.compiled_with_cxx11_abi()
     spec = importlib.util.find_spec("torch")
@@ -100,11 +100,11 @@ def _pytorch() -> tuple[str, bool]:
 
 @functools.cache
 def name() -> str:
-    """Return the name of the bridges that fit, without what follows it.
+    """Return the name of the bridges that fit, without its suffix.
 
-    It tells PyTorch's version with its kind (CUDA's or the CPU's), Python's
-    binary interface, and by a digest all that is compiled: other sources,
-    headers or flags give another name, and so does the ABI of C++.
+    The name contains PyTorch's version with its kind (CUDA or CPU), and
+    Python's binary interface. It ends with a digest of the sources, headers,
+    flags and the ABI of C++.
     """
     digest = hashlib.sha256()
     files = (
@@ -121,9 +121,9 @@ def name() -> str:
 
 
 def prebuilt(refused: Collection[Path] = ()) -> Path | None:
-    """Return the bridge of an installed gpuos-runtime-torch, if it has one that fits.
+    """Return the bridge of an installed gpuos-runtime-torch if one fits.
 
-    A package of this name without our metadata is another project's.
+    A package of this name without our metadata belongs to another project.
     """
     try:
         found = importlib.metadata.distribution(DISTRIBUTION)
@@ -138,10 +138,10 @@ def prebuilt(refused: Collection[Path] = ()) -> Path | None:
 
 
 def cached(refused: Collection[Path] = ()) -> Path | None:
-    """Return one that was compiled here, by the compiler that is found now.
+    """Return a bridge of the current compiler from this machine's folder.
 
-    Without a compiler it is that of any: the folder may be shared with a machine
-    that has one. So is one of the cache that is only read.
+    Without a compiler return any bridge there, because a machine with a
+    compiler may share the folder. Also search the read-only level of the cache.
     """
     try:
         found = [place()]
@@ -158,7 +158,7 @@ def find(refused: Collection[Path] = ()) -> Path | None:
     Parameters
     ----------
     refused : collection of Path
-        Those that could not be loaded.
+        Bridges that could not be loaded.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def find(refused: Collection[Path] = ()) -> Path | None:
 
 
 def describe() -> str:
-    """Return which bridge schedulers use in this environment, or why none."""
+    """Describe the bridge that schedulers use here, or why they use none."""
     try:
         if is_off():
             return "off: GPUOS_TORCH=off"
@@ -193,7 +193,7 @@ def place() -> Path:
 
 @functools.cache
 def _identity(path: str) -> str:
-    # Also the path: a script may add options of its own.
+    # The digest includes the path, because a script may add its own options.
     version = subprocess.run(
         [path, "--version"],
         capture_output=True,
@@ -234,8 +234,8 @@ def folder() -> Path:
     own = gpuos.cache.info().own
     if own.folder:
         return Path(own.folder) / "bridge"
-    # Another one for each user, that lasts until a restart. Whoever comes first
-    # has the name.
+    # Each user has a folder that lasts until a restart. Another user may have
+    # taken its name first.
     path = Path(tempfile.gettempdir()) / f"gpuos-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()

@@ -1,4 +1,4 @@
-"""Compiling in the background."""
+"""Compile in the background."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gpuos import _core
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# A large source takes NVRTC some hundred MiB.
+# NVRTC uses some hundred MiB for a large source.
 _MOST_THREADS = 8
 
 
 class _Pool:
-    """Threads that the end of the process stops instead of waiting for them.
+    """A pool of daemon threads. The end of the process does not wait for them.
 
-    It has no lock, as a finalizer may submit too, at any moment.
+    It does not have a lock, because a finalizer may submit at any moment.
     """
 
     def __init__(self) -> None:
@@ -62,16 +62,16 @@ os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 class CompileFuture(Future[_core.JitModule]):
-    """A module that is being compiled; cancel() works at any time."""
+    """The future of a JitModule. cancel() also works while it compiles."""
 
     def __init__(self) -> None:
         super().__init__()
         self._stop = _core._StopSource()
 
     def cancel(self) -> bool:
-        """Give up, even in the middle; return whether there was time to.
+        """Cancel the compilation and return whether it was still possible.
 
-        The result of one that ran is then gpuos.Cancelled.
+        A compilation that runs then has the result gpuos.Cancelled.
         """
         if self.done():
             return self.cancelled()
@@ -90,18 +90,18 @@ def compile_async(
     name: str = "module.cu",
     device: int = 0,
 ) -> CompileFuture:
-    """Compile a JitModule on threads of the background.
+    """Compile a JitModule on background threads.
 
     Parameters
     ----------
     source, name_expressions, headers, include_dirs, options, name, device
-        As for JitModule.
+        The arguments of JitModule.
 
     Returns
     -------
     CompileFuture
-        A concurrent.futures.Future of a JitModule, or of what JitModule()
-        raises.
+        A concurrent.futures.Future of a JitModule, or of the exception that
+        JitModule() raises.
     """
     future = CompileFuture()
 
@@ -119,7 +119,7 @@ def compile_async(
                 device=device,
                 _stop=future._stop,
             )
-        except BaseException as error:  # noqa: BLE001 (it is the future's)
+        except BaseException as error:  # noqa: BLE001 (for the future)
             future.set_exception(error)
         else:
             future.set_result(module)

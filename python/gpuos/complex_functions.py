@@ -1,9 +1,10 @@
-"""Functions of complex arrays that programs have of real numbers only.
+"""Compute functions of complex arrays that programs only have for real numbers.
 
-Each is a program of two results, the parts, which are computed in double of
-the parts of its argument: no square of a float is too large or too small there.
-Of a complex128 one may be, and close to a branch point digits may be lost.
-Zeros, infinities and NaN are as in annex G of the C standard.
+Each function is a program with two results, the real and imaginary part. It
+computes them in double from the parts of its argument. Squares of float parts
+neither overflow nor underflow in double. Squares of complex128 parts may, and
+digits may be lost close to a branch point. Zeros, infinities and NaN follow
+annex G of the C standard.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _BASES = {"log2": 2.0, "log10": 10.0}
 
 
 def has(name: str, x: Any) -> bool:
-    """Return whether call() computes NumPy's function `name` of x."""
+    """Return whether call() can compute NumPy's function `name` of x."""
     return name in _FUNCTIONS and type(x) is Array and x.dtype.kind == "c"
 
 
@@ -45,7 +46,7 @@ def _fused(name: str) -> _core.Fused:
     def compute(z: Any) -> Parts:
         part = z.real.dtype
         if name in _BASES and part == _WIDE:
-            made = np.log(z)  # which loses no digits where it crosses 0
+            made = np.log(z)  # exact where it crosses 0
             base = math.log(_BASES[name])
             return made.real / base, made.imag / base
         re, im = function(z.real.astype(_WIDE), z.imag.astype(_WIDE))
@@ -54,14 +55,14 @@ def _fused(name: str) -> _core.Fused:
     return fuse(compute)
 
 
-# ---- Of the parts a and b. Where the formula gives a NaN that should be none,
-# what it should be stands first.
+# ---- Functions of the real part a and the imaginary part b. np.where() puts in
+# the value of annex G where a formula gives another NaN.
 
 
 def _sinh(a: Any, b: Any) -> Parts:
     re = np.sinh(a) * np.cos(b)
     im = np.where(b == 0, b, np.cosh(a) * np.sin(b))
-    # Its sign is left to itself.
+    # Annex G leaves the sign open.
     is_size = (a == 0) | np.isinf(a)
     return np.where(is_size & ~np.isfinite(b), a, re), im
 
@@ -76,7 +77,7 @@ def _cosh(a: Any, b: Any) -> Parts:
 
 
 def _tanh(a: Any, b: Any) -> Parts:
-    # Kahan's, "Branch cuts for complex elementary functions".
+    # Kahan, "Branch cuts for complex elementary functions", has this formula.
     t, s = np.tan(b), np.sinh(a)
     beta = 1 + t * t
     below = 1 + beta * s * s
@@ -170,7 +171,7 @@ def _expm1(a: Any, b: Any) -> Parts:
     half = np.sin(b / 2)
     re = np.expm1(a) * np.cos(b) - 2 * half * half
     im = np.where(b == 0, b, np.exp(a) * np.sin(b))
-    # The angle of an infinity is undefined then.
+    # The angle of an infinity is undefined here.
     is_odd = np.isinf(a) & ~np.isfinite(b)
     return (
         np.where(is_odd, np.where(a > 0, a, -1.0), re),
@@ -203,7 +204,7 @@ def _rint(a: Any, b: Any) -> Parts:
 
 
 def _sign(a: Any, b: Any) -> Parts:
-    # One infinity is all of the size, two have no angle.
+    # One infinity decides the direction. Two infinities have no direction.
     is_infinite = np.isinf(a) != np.isinf(b)
     a, b = (
         np.where(
@@ -226,7 +227,7 @@ def _sqrt(a: Any, b: Any) -> Parts:
     )
 
 
-# By NumPy's names.
+# The keys are NumPy's names.
 _FUNCTIONS: dict[str, Callable[[Any, Any], Parts]] = {
     **{
         name: globals()[f"_{name}"]

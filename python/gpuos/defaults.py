@@ -1,4 +1,4 @@
-"""The runtimes that a process shares, one for each device."""
+"""Share one runtime per device in a process."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from typing import Any
 
 from gpuos import _core
 
-# They stay until the process ends, or let_go(). The handler of a signal or a
-# finalizer may come here while its own thread makes one.
+# Runtimes stay until the process ends, or until let_go(). A signal handler or a
+# finalizer may run here while its own thread makes a runtime.
 _of_devices: dict[tuple[str, int], _core.Runtime] = {}
-_of_parents: list[_core.Runtime] = []  # the same in a child of a fork
-_making = threading.RLock()  # others wait for it, but not for ever
+_of_parents: list[_core.Runtime] = []  # a forked child keeps them
+_making = threading.RLock()  # a thread waits _PATIENCE_S at most
 _PATIENCE_S = 10
-threads_per_worker = 256  # of those of a GPU that are made from now on
-_deterministic = False  # all of them
+threads_per_worker = 256  # for new runtimes of GPUs
+_deterministic = False  # holds for all runtimes
 
 
 def default_runtime(device: str | int | None = None) -> _core.Runtime:
-    """Return the runtime of a device that everybody in this process shares.
+    """Return the runtime of a device that all code in this process shares.
 
-    It is made at its first use, again after a fork, and by schedulers of
-    PyTorch as well: what is submitted to it is in one order with their
-    operators once gpuos.torch is in use. It stays until the process ends, or
-    gpuos.torch.shutdown(): close() is refused, and a with-block leaves it open.
-    A library that defines operators in it puts its own name in front of theirs.
+    The first use makes the runtime, and so does the first use after a fork.
+    Schedulers of PyTorch use it too. Its tasks and their operators then run in
+    one order. It stays until the process ends, or until gpuos.torch.shutdown().
+    close() raises an error, and a with-block leaves it open. A library that
+    defines operators in it puts its own name in front of their names.
 
     Parameters
     ----------
     device : str, int or None
-        "host", "cuda" for GPU 0, such as "cuda:1", or the number of a GPU.
-        None: GPU 0 if there is one, else the host.
+        "host", "cuda" for GPU 0, a name such as "cuda:1", or a GPU's number.
+        None selects GPU 0 if there is one, else the host.
 
     Raises
     ------
     InvalidArgument
-        For another text.
+        If the text is none of these.
     BackendUnavailable
-        If there is no such GPU.
+        If the GPU does not exist.
     TypeError
-        For another type.
+        If the type is none of these.
     """
     if device is not None:
         return of_device(*_parsed(device))
@@ -71,10 +71,10 @@ def _parsed(device: str | int) -> tuple[str, int]:
 
 
 def of_device(backend: str, index: int) -> _core.Runtime:
-    """Return the same by backend and number.
+    """Return the default runtime of a backend and a device number.
 
-    Threads that come to a device at the same time share one: what is submitted
-    to another would be in no order with it.
+    Threads that ask at the same time get one runtime. Two runtimes would not
+    order their tasks.
     """
     key = (backend, index)
     runtime = _of_devices.get(key)
@@ -89,20 +89,20 @@ def of_device(backend: str, index: int) -> _core.Runtime:
 
 
 def _make(key: tuple[str, int]) -> _core.Runtime:
-    # One call of C makes it and notes it: the handler of a signal that comes
-    # meanwhile runs after it, and finds it.
+    # One C call makes the runtime and stores it. A signal handler therefore
+    # runs after the call, and finds the runtime.
     made = map(partial(_core.Runtime, **_options(key)), (key[0],))
     shared = map(_core._share, made)
     if _deterministic:
         shared = map(_core._make_deterministic, shared)
     try:
         deque(map(_of_devices.setdefault, (key,), shared), maxlen=0)
-    except _core.InvalidArgument as error:  # the number is all that was given
+    except _core.InvalidArgument as error:  # only the number can be wrong
         raise _core.BackendUnavailable(
             f"{key[0]}:{key[1]}: expected a GPU of that number: {error}"
         ) from None
     runtime = _of_devices[key]
-    if _deterministic:  # it may have become so meanwhile
+    if _deterministic:  # set by another thread meanwhile
         _core._make_deterministic(runtime)
     return runtime
 
@@ -118,7 +118,7 @@ def _options(key: tuple[str, int]) -> dict[str, Any]:
 
 
 def adopt(runtime: _core.Runtime) -> None:
-    """Have a runtime be the default one of its device from now on."""
+    """Make a runtime the default one of its device from now on."""
     key = ("host", 0)
     if runtime.options["backend"] != "host":
         key = ("cuda", int(runtime.options["device"]))
@@ -129,8 +129,8 @@ def adopt(runtime: _core.Runtime) -> None:
 
 
 def make_deterministic() -> None:
-    """Have all of them add up in one order, now and later."""
-    global _deterministic  # noqa: PLW0603 (one choice a process)
+    """Make all current and later runtimes deterministic."""
+    global _deterministic  # noqa: PLW0603 (one per process)
     if _deterministic:
         return
     _deterministic = True
@@ -139,10 +139,10 @@ def make_deterministic() -> None:
 
 
 def let_go() -> None:
-    """Have the next use make new ones.
+    """Drop the default runtimes, so that the next use makes new ones.
 
-    The old runtimes end when no array and no user holds them any more. One that
-    a captured graph runs stays the default.
+    An old runtime ends when no array and no user refers to it. A runtime stays
+    the default if a captured graph runs it.
     """
     for key, runtime in [*_of_devices.items()]:
         if not _core._has_captured(runtime):
@@ -151,7 +151,7 @@ def let_go() -> None:
 
 
 def _leave_runtimes() -> None:
-    global _making  # noqa: PLW0603 (another thread of the parent had it)
+    global _making  # noqa: PLW0603 (a parent's thread had it)
     _making = threading.RLock()
     _of_parents.extend(_of_devices.values())
     _of_devices.clear()

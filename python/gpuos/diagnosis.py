@@ -1,4 +1,4 @@
-"""The parts that gpuos finds on this machine."""
+"""Find the parts of this machine that gpuos uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpuos import _core
 
 
 def wrapped(text: str, indent: int = 2) -> str:
-    """Break what is longer than 80 columns, but no path."""
+    """Break text after 80 columns, except inside of a path."""
     return textwrap.fill(
         text,
         80,
@@ -19,7 +19,7 @@ def wrapped(text: str, indent: int = 2) -> str:
 
 
 class Diagnosis(list[_core.Finding]):
-    """Findings, one for each thing looked for; `str()` is a table."""
+    """A list with one finding for each part. `str()` makes a table."""
 
     def __str__(self) -> str:
         first = max((len(finding.what) for finding in self), default=0) + 2
@@ -37,7 +37,7 @@ class Diagnosis(list[_core.Finding]):
         )
 
     def places(self) -> str:
-        """Return where each missing part was looked for."""
+        """Return the searched places of each missing part."""
         return "\n".join(
             wrapped(
                 f"{finding.what} was looked for in "
@@ -55,8 +55,8 @@ def diagnose() -> Diagnosis:
     -------
     Diagnosis
         A list of Finding with `what`, `found`, `version`, `where`, `hint`
-        (what to install) and `searched` (the places that were looked at). A
-        missing part is a finding, never an error.
+        (what to install) and `searched` (the searched places). A missing part
+        is a finding, never an error.
 
     Examples
     --------

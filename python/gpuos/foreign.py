@@ -1,4 +1,4 @@
-"""Fused functions of other libraries' arrays: they give what they take."""
+"""Call fused functions with other libraries' arrays, and return such arrays."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def call(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
-    """Run a fused function that was given no gpuos.Array.
+    """Run a fused function without an argument that is a gpuos.Array.
 
-    The first array says in which library, on which device and in which stream:
-    the results are arrays of that library, which may be read in this stream, or
-    at once on the host. `bound` has the function of each runtime.
+    The first array decides the library, the device and the stream. The results
+    are arrays of that library. The program may read them in this stream, or at
+    once on the host. `bound` has the fused function of each runtime.
     """
     library, first = _library_of(name, (*args, *keywords.values()))
     runtime = default_runtime(library.device(first))
     fused = bound.get(runtime)
     if fused is None:
-        # If threads come here together, all use the function of one of them.
+        # Threads that run this together use the function of one of them.
         fused = bound.setdefault(runtime, fuse(function, runtime=runtime))
     out = keywords.pop("out", None)
     stream = keywords.pop("stream", None)
@@ -46,7 +46,7 @@ def call(
         made = tuple(library.empty(first, *form) for form in forms)
     fused(*args, **keywords, out=made, stream=stream)
     if stream is not None:
-        runtime.flush(stream)  # readers in that stream come after it
+        runtime.flush(stream)  # that stream then waits for it
     if out is not None:
         return out
     return made[0] if rebuild is None else rebuild(made)
@@ -54,7 +54,7 @@ def call(
 
 def _library_of(name: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     for argument in arguments:
-        for kind in type(argument).__mro__:  # subclasses come from anywhere
+        for kind in type(argument).__mro__:  # covers subclasses
             library = _LIBRARIES.get(kind.__module__.partition(".")[0])
             if library is not None and library.is_array(argument):
                 return library, argument
@@ -80,13 +80,13 @@ class _NumPy:
 
     @staticmethod
     def stream(_: Any) -> None:
-        """Nothing: there are none on the host."""
+        """Return None, because the host has no streams."""
 
     @staticmethod
     def empty(_: Any, shape: tuple[int, ...], dtype: str) -> Any:
         numpy = sys.modules["numpy"]
         if dtype not in numpy.sctypeDict:
-            import ml_dtypes  # noqa: PLC0415 (only for what NumPy lacks)
+            import ml_dtypes  # noqa: PLC0415 (for few dtypes)
 
             dtype = getattr(ml_dtypes, dtype)
         return numpy.empty(shape, dtype)

@@ -1,8 +1,8 @@
 """Functions that NumPy does not have, for fused functions and for arrays.
 
-Of a gpuos.Array each is a program of its own. Those of neural networks
-compute what torch.nn.functional does; half types are computed in float32 and
-rounded at the end.
+A call with a gpuos.Array runs a program of its own. The functions of neural
+networks compute what torch.nn.functional computes. They compute half types in
+float32 and round at the end.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def _of_arrays_too(function: Callable[..., Any]) -> Callable[..., Any]:
         kinds = {type(x) for x in (*args, *keywords.values())}
         if Array not in kinds or Value in kinds:
             return function(*args, **keywords)
-        # NumPy is imported only by programs that compute.
+        # Only programs that compute import NumPy.
         arrays = importlib.import_module("gpuos.arrays")
         return arrays.call(function, *args, **keywords)
 
-    del compute.__wrapped__  # which has no signature that Python could read
+    del compute.__wrapped__  # Python cannot read its signature
     compute.__qualname__ = compute.__name__
     compute.__module__ = __name__
     return compute

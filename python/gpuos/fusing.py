@@ -1,4 +1,4 @@
-"""Python functions that run as one submission."""
+"""Make Python functions run as one submission."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def fuse(
 ) -> Any:
     """Make one program of a function of operators and NumPy functions.
 
-    The function is called once for each structure (dtypes and numbers of axes,
-    not shapes) with values that stand for its arguments; what it did with them
-    is then run by every call. docs/programs.md says what it may do.
+    gpuos traces the function once for each structure. A structure has dtypes
+    and numbers of axes, but no shapes. Values stand for the arguments while it
+    is traced. Every call then runs the recorded operations. docs/programs.md
+    says what the function may do.
 
     Parameters
     ----------
@@ -40,9 +41,10 @@ def fuse(
         Returns an array, or a tuple, list, dict or named tuple of arrays.
         Without it, fuse() returns a decorator.
     runtime : Runtime or None
-        What runs it; None: the runtime of the first gpuos.Array of a call, or
-        the default one of another library's first array: then the results are
-        arrays of that library.
+        The runtime that runs the program. None selects the runtime of the first
+        gpuos.Array of a call. If no argument is one, the device of the first
+        array of another library selects the default runtime. The results are
+        then arrays of that library.
 
     Returns
     -------
@@ -51,9 +53,9 @@ def fuse(
     Raises
     ------
     InvalidArgument
-        If the function has a parameter `out` or `stream`, which mean
-        something in each call. When it is called: if it did what a program
-        cannot do; the message names the line.
+        If the function has a parameter `out` or `stream`, because every call
+        has these. A call raises it if the function does what a program cannot
+        do. The message names the line.
     """
     if function is None:
         return partial(fuse, runtime=runtime)
@@ -62,7 +64,7 @@ def fuse(
 
 
 def deferred(function: Callable[..., Any]) -> _core.Fused:
-    """Return the fused function whose calls are collected until one looks."""
+    """Return a fused function whose calls wait until a result is read."""
     return _make(function, None, is_deferred=True)
 
 
@@ -72,7 +74,7 @@ def _make(
     *,
     is_deferred: bool,
 ) -> _core.Fused:
-    # NumPy is imported only by programs that fuse.
+    # Only programs that fuse import NumPy.
     from gpuos.tracing import trace  # noqa: PLC0415
 
     fused = _core._make_fused(
@@ -85,8 +87,10 @@ def _make(
 def _replacement(
     fused: _core.Fused, function: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return what runs in place of a fused function's own. Fused.replace()
-    calls it."""
+    """Return the Python function that replaces that of a fused function.
+
+    Fused.replace() calls it.
+    """
     if isinstance(function, _core.Fused):
         function = vars(function)["__wrapped__"]
     name, own = _name_of(fused), vars(fused)["__wrapped__"]
@@ -100,7 +104,7 @@ def _replacement(
 
 
 def _parameters_of(function: Callable[..., Any]) -> str:
-    """Return names, kinds and defaults as text; annotations say nothing."""
+    """Return names, kinds and defaults as text, without annotations."""
     signature = inspect.signature(function)
     parameters = [
         each.replace(annotation=each.empty)
@@ -121,7 +125,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 def _check_parameters(function: Callable[..., Any], name: str) -> None:
     if not callable(function):
         raise TypeError(f"fuse: expected a function, got {function!r}")
-    if not inspect.isfunction(function):  # NumPy's have an `out`
+    if not inspect.isfunction(function):  # ufuncs have `out`
         return
     for reserved in _RESERVED:
         if reserved in inspect.signature(function).parameters:

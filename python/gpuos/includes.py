@@ -8,7 +8,7 @@ from pathlib import Path
 def get_include() -> str:
     """Return the folder for a compiler's ``-I``, with ``gpuos/bridge.h``.
 
-    It has what an extension needs that hands requests to a runtime through the
-    capsule of ``gpuos._core._bridge``.
+    An extension needs it to pass requests to a runtime through the capsule of
+    ``gpuos._core._bridge``.
     """
     return str(Path(__file__).parent / "include")

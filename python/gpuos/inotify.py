@@ -1,6 +1,6 @@
-"""Changes of files in a folder, as Linux tells of them.
+"""Read changes of files in a folder from Linux's inotify.
 
-The standard library has no binding: it is four functions of libc.
+The standard library does not have a binding. It needs four functions of libc.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _ROOM = 64 << 10
 
 
 class Event(NamedTuple):
-    """An event of a name in a folder, or of the folder if the name is empty."""
+    """An event of a file in a folder. An empty name means the folder itself."""
 
-    folder: int  # the number that add_folder() gave; -1: any
+    folder: int  # the result of add_folder(), or -1 for any
     mask: int
     name: str
 
@@ -55,25 +55,25 @@ def _checked(result: int, what: str) -> int:
 
 
 def open_watcher() -> int:
-    """Return a descriptor for the rest; to read it never blocks."""
+    """Return a descriptor for the other functions. Reading it never blocks."""
     flags = os.O_CLOEXEC | os.O_NONBLOCK
     return _checked(_libc().inotify_init1(flags), "inotify")
 
 
 def add_folder(watcher: int, folder: Path, mask: int) -> int:
-    """Return the number of a folder; the same one gets the same."""
+    """Return the number of a folder. One folder always gets one number."""
     name = os.fsencode(folder)
     added = _libc().inotify_add_watch(watcher, name, mask | ONLYDIR)
     return _checked(added, str(folder))
 
 
 def remove_folder(watcher: int, folder: int) -> None:
-    """Hear no more of it but IGNORED; it may have gone by itself."""
+    """Stop all events of a folder except IGNORED. It may not exist any more."""
     _libc().inotify_rm_watch(watcher, folder)
 
 
 def read_events(watcher: int) -> Iterator[Event]:
-    """Yield what has happened since the last time."""
+    """Yield the events since the last call."""
     try:
         data = os.read(watcher, _ROOM)
     except BlockingIOError:

@@ -1,7 +1,7 @@
-"""NumPy's functions for the values of fused functions, made of others.
+"""Implement NumPy's functions of fused functions' values by other functions.
 
-Each function without an underscore that has a name of NumPy's computes NumPy's:
-see `numpy_names.py`.
+A function without an underscore implements NumPy's function of its name. See
+`numpy_names.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def isclose(
     atol: Any = 1e-8,
     equal_nan: bool = False,
 ) -> Any:
-    if np.result_type(b).kind in "biu":  # differences of integers wrap
+    if np.result_type(b).kind in "biu":  # integers would wrap
         b = b * np.float64(1)
     is_near = np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b))
     is_near = is_near | (a == b)
@@ -44,12 +44,12 @@ def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
 
 
 def is_float(x: Any) -> bool:
-    # The kind of a short float may be that of a structure.
+    # The dtype of a short float may have the kind of a structure.
     return x.dtype.kind not in "biuc"
 
 
 def _as_float(x: Any) -> Any:
-    """The dtype that NumPy's functions of floats have for it."""
+    """Convert x to the dtype that NumPy's float functions compute it in."""
     return x if is_float(x) else np.rint(x)
 
 
@@ -65,7 +65,7 @@ def frexp(x: Any) -> tuple[Any, Any]:
     is_number = np.isfinite(x) & (x != 0)
     size = np.where(is_number, np.abs(x), 1)
     exponent = np.floor(np.log2(size)).astype("int32") + 1
-    # The logarithm was rounded.
+    # The logarithm is rounded, so the exponent may be wrong by one.
     rough = np.ldexp(size, -exponent)
     exponent = exponent + (rough >= 1) - (rough < 0.5).astype("int32")
     mantissa = np.copysign(np.ldexp(size, -exponent), x)
@@ -138,14 +138,14 @@ def nan_to_num(
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     x = np.where(np.isnan(x), nan, x)
-    # Not `x == inf`: a dtype without infinity would make a number of that.
+    # A dtype without infinity would convert the inf of `x == inf` to a number.
     x = np.where(np.isinf(x) & (x > 0), high, x)
     return np.where(np.isinf(x) & (x < 0), low, x).astype(dtype)
 
 
 def _largest(dtype: np.dtype[Any]) -> float:
-    """The largest number of a real dtype."""
-    # NumPy's finfo() knows its own dtypes only.
+    """Return the largest number of a real dtype."""
+    # NumPy's finfo() only knows NumPy's dtypes.
     if dtype.isbuiltin == 1:
         return float(np.finfo(dtype).max)
     return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
@@ -174,7 +174,7 @@ def clip(
 
 
 def check_same_shape(name: str, a: Any, b: Any) -> None:
-    """Programs broadcast; this function of NumPy does not."""
+    """Refuse shapes that differ, because NumPy does not broadcast here."""
     if a.shape != b.shape:
         raise _core.InvalidArgument(
             f"{name}: expected arrays of one shape, got {a.shape} and {b.shape}"
@@ -182,13 +182,13 @@ def check_same_shape(name: str, a: Any, b: Any) -> None:
 
 
 def _ndim(x: Any) -> int:
-    """How many axes: NumPy may not look into a list that changes meanwhile."""
+    """Return the number of axes without reading a list, which may change."""
     ndim: int = getattr(x, "ndim", 0)
     return ndim
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """The product of two rows: of others there is none."""
+    """Return the product of two rows. Raise an error for other operands."""
     if _ndim(a) != 1 or _ndim(b) != 1:
         raise _core.InvalidArgument(
             f"matmul: expected two rows, got {_ndim(a)} and {_ndim(b)} axes: "
@@ -328,11 +328,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return a
 
 
-# ---- Arrays beside each other.
+# ---- Joined arrays.
 
 
 def in_dtype(name: str, arrays: Any, dtype: Any, casting: Any) -> Any:
-    """Return them in the dtype that is asked for, if any."""
+    """Convert the arrays to `dtype`, if it is given."""
     if dtype is None:
         return arrays
     dtype = np.dtype(dtype)
@@ -407,7 +407,7 @@ def pad(
 
 
 def _spread(row: Any, axis: int, width: int) -> Any:
-    """Return the only row along an axis so many times."""
+    """Repeat the only row along an axis `width` times."""
     shape = list(row.shape)
     shape[axis] = width
     return np.broadcast_to(row, shape)
@@ -431,7 +431,7 @@ def _edge(x: Any, axis: int, before: int, after: int, _: Any) -> list[Any]:
 
 
 def _mirrored(first: int, *, is_wrapped: bool = False) -> Callable[..., Any]:
-    """Return the pads of what lies beyond the `first` elements at each end."""
+    """Return a function that pads by elements from index `first` on."""
 
     def ends(x: Any, axis: int, before: int, after: int, _: Any) -> list[Any]:
         length = x.shape[axis]
@@ -462,7 +462,7 @@ _PADS: dict[str, Any] = {
 # ---- Differences and sums along an axis.
 
 
-# Each takes one more view of what it is computed of.
+# Each difference needs one more view of the array.
 _MOST_DIFFERENCES = 63
 
 
@@ -514,7 +514,7 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Any:
-    """Compare each with each; how NumPy does it is of no matter here."""
+    """Compare each element with each. Ignore NumPy's choice of a method."""
     del assume_unique, kind
     if isinstance(test_elements, Value):
         is_in = (np.expand_dims(element, -1) == np.ravel(test_elements)).any(-1)
@@ -526,11 +526,11 @@ def isin(
     return ~is_in if invert else is_in
 
 
-# ---- Of one number.
+# ---- Functions of one number.
 
 
 def _assigned(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return x as an assignment spreads it: axes of one in front may be left out."""
+    """Broadcast x as an assignment does. Drop its leading axes of length 1."""
     more = max(x.ndim - len(shape), 0)
     if x.shape[:more] == (1,) * more:
         x = x[(0,) * more]
@@ -538,9 +538,10 @@ def _assigned(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def whole(number: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a number that is assigned to elements of `dtype`.
+    """Return a number as it is assigned to elements of `dtype`.
 
-    Integers get a float's whole part, as in NumPy, which a program then checks.
+    Integers get a float's whole part, as in NumPy. A program then checks its
+    range.
     """
     if dtype.kind in "iu" and type(number) is int and abs(number) >= 2**64:
         raise OutOfRange(
@@ -560,7 +561,7 @@ def whole(number: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def start_of(initial: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the first number of a reduction, which does not decide its dtype."""
+    """Return the first number of a reduction in the dtype of its result."""
     if isinstance(initial, Value):
         return initial.astype(dtype)
     if isinstance(initial, np.generic):
@@ -573,8 +574,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     if isinstance(fill_value, Value):
         if fill_value.ndim > 0:
             fill_value = _assigned(fill_value, a.shape)
-    else:  # as NumPy casts it
-        # But not as ml_dtypes does: what is too large would be a NaN.
+    else:  # NumPy casts the number
+        # The cast of ml_dtypes would make a NaN of a number that is too large.
         of = dtype if dtype.isbuiltin == 1 else np.float64
         fill_value = np.full((), whole(fill_value, dtype), of)
     return a._filled(fill_value, dtype)

@@ -1,4 +1,4 @@
-"""The cell magics `%%cuda` and `%%gpuos`, after `%load_ext gpuos`."""
+"""Provide the cell magics `%%cuda` and `%%gpuos` after `%load_ext gpuos`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DEFAULT_NAME = "gpuos_session"
 
 LAUNCH = re.compile(r"<<<(.*?);", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_]\w*")
-# "int n", "float* n", "float &n" and "T<int> n", but not "a * n".
+# It matches "int n", "float* n", "float &n" and "T<int> n", but not "a * n".
 DECLARED = re.compile(r"\b(\w+)\s*(?:>[*&\s]+|[*&]+\s+|\s[*&]*)([A-Za-z_]\w*)")
 NO_TYPES = {"return", "throw", "case", "goto", "else", "new", "delete"}
 MAIN = re.compile(r"\bmain\s*\(")
 
 
 class Shell(Protocol):
-    """The used part of IPython's shell."""
+    """The part of IPython's shell that the magics use."""
 
     user_ns: dict[str, Any]
     execution_count: int
@@ -41,7 +41,7 @@ class Magic:
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
-        self.bound: dict[str, set[str]] = {}  # by the variable of the session
+        self.bound: dict[str, set[str]] = {}  # key: a session's variable
 
     def run(self, line: str, cell: str) -> CellResult:
         """Run a cell as CUDA C++.
@@ -49,20 +49,19 @@ class Magic:
             %%cuda [SESSION]
             k<<<grid, block>>>(x, n);
 
-        Later cells see what earlier ones define. Launches see the arrays on
-        the device and the numbers of Python that they name. See
-        docs/sessions.md.
+        Later cells see the definitions of earlier cells. A launch may name
+        Python variables with numbers or device arrays. See docs/sessions.md.
 
         Parameters
         ----------
         line : str
-            The variable that holds the session; `gpuos_session` if empty. A
-            session is made if there is none.
+            The variable of the session, or `gpuos_session` if the line is
+            empty. The magic makes the session if it does not exist.
 
         Raises
         ------
         gpuos.Error
-            Shown with the line of the cell instead of a traceback.
+            IPython shows it with the line of the cell instead of a traceback.
         """
         name = line.strip() or DEFAULT_NAME
         refused: dict[str, str] = {}
@@ -94,14 +93,14 @@ class Magic:
         return result
 
     def number(self) -> int:
-        """Return that of the cell that runs: IPython 9 counts it already."""
+        """Return the running cell's number. IPython 9 counts it already."""
         cells = self.shell.user_ns.get("In")
         if isinstance(cells, list) and cells:
             return len(cells) - 1
         return self.shell.execution_count
 
     def session(self, name: str) -> Session:
-        """Return the session in the user's variable, made if it is missing."""
+        """Return the session in the user's variable. Make a missing one."""
         space = self.shell.user_ns
         if name not in space and name.isidentifier():
             space[name] = Runtime().session()
@@ -122,8 +121,8 @@ class Magic:
     ) -> dict[str, str]:
         """Bind the user's variables that the launches of the cell name.
 
-        Returns why some of them cannot be bound. A name that the cell declares
-        is the cell's.
+        Return the reasons why some cannot be bound. A name that the cell
+        declares belongs to the cell.
         """
         outside = LAUNCH.sub("<<<;", cell)
         own = {
@@ -151,12 +150,12 @@ class Magic:
 
 
 def show_as(error: Exception, text: str) -> None:
-    """Have IPython show a text instead of a traceback."""
+    """Make IPython show a text instead of a traceback."""
     error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
 
 
 def is_value(value: object) -> bool:
-    """Return whether a launch could take it: a number or any array."""
+    """Return whether a launch accepts the value: a number or any array."""
     return isinstance(value, bool | int | float | complex) or any(
         hasattr(value, name)
         for name in ("__array_interface__", "__cuda_array_interface__")
@@ -164,7 +163,7 @@ def is_value(value: object) -> bool:
 
 
 def describe(error: CompileError) -> str:
-    """Return an error as lines for the one who wrote the cell."""
+    """Return an error as lines for the author of the cell."""
     if not error.line:
         return f"{error}\n{error.log}".rstrip()
     message = str(error).split("\n", 1)[0]
@@ -172,9 +171,9 @@ def describe(error: CompileError) -> str:
 
 
 def load_ipython_extension(shell: Shell) -> None:
-    """Add `%%cuda` and `%%gpuos`, which are one.
+    """Register one magic as `%%cuda` and `%%gpuos`.
 
-    IPython calls it for `%load_ext gpuos`.
+    IPython calls this function for `%load_ext gpuos`.
     """
     magic = Magic(shell)
     for name in ("cuda", "gpuos"):

@@ -1,7 +1,7 @@
-"""Read arguments of NumPy's functions that come with arrays of gpuos.
+"""Convert arguments of NumPy's functions in calls with gpuos arrays.
 
-NumPy makes arrays of lists and of some numbers. Where a number says how to
-compute, an array of integers may stand for it: it is waited for.
+NumPy converts lists and some numbers to arrays. An array of integers may stand
+for a number such as `axis=`. The conversion waits for such an array.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Array = _core.Array
 
-# By the names of NumPy's parameters: arrays, lists of arrays, and what says how
-# to compute.
+# The names of NumPy's parameters, in three groups: arrays, lists of arrays, and
+# options of the computation.
 _ARRAYS = frozenset(
     (
         *("A", "a", "a_max", "a_min", "append", "args", "arr"),
@@ -50,7 +50,7 @@ _HOW = frozenset(
     )
 )
 _NUMBERS = (int, float, complex)
-# Parameters and functions for which a number is an array with a dtype.
+# These parameters and functions treat a number as an array with a dtype.
 _STRONG = frozenset(
     (
         *("args", "arrays", "arys", "tup", "xi"),
@@ -65,7 +65,7 @@ def called(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
-    """Run `own` with what `function` of NumPy was called with."""
+    """Run `own` with the arguments of a call of NumPy's `function`."""
     is_taken = _takes_numbers_as_arrays(function)
     while True:
         try:
@@ -73,7 +73,7 @@ def called(
                 args, keywords = _taken(function, args, keywords)
             return own(*args, **keywords)
         except ERRORS as error:
-            # Few calls have lists, so they are looked for after a refusal.
+            # Few calls have lists, so the search for lists follows an error.
             if is_taken:
                 raise of_call(function, Array, error) from None
         is_taken = True
@@ -84,7 +84,7 @@ def _taken(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call of `function` as NumPy means them."""
+    """Convert the arguments of a call of `function` as NumPy does."""
     names = _places_of(function)
     runtime = _runtime_of((*args, *keywords.values()))
 
@@ -100,7 +100,7 @@ def _taken(
         is_number = is_strong and isinstance(x, _NUMBERS)
         if runtime is None or not (is_number or isinstance(x, (list, tuple))):
             return x
-        # A copy, since reading its elements may run code that changes it.
+        # Copy the list, because reading elements may run code that changes it.
         return runtime.array(np.asarray([*x] if isinstance(x, list) else x))
 
     last = names[-1] if names else ""
@@ -112,13 +112,13 @@ def _taken(
 
 @cache
 def _takes_numbers_as_arrays(function: Callable[..., Any]) -> bool:
-    """Whether a number has a dtype among its arguments."""
+    """Return whether the function treats numbers as arrays with a dtype."""
     return bool(_STRONG & {function.__name__, *parameters_of(function)})
 
 
 @cache
 def _places_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of what is given by place; the last takes the rest."""
+    """Return the names of positional parameters. The last takes the rest."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions with the values of fused functions."""
+"""Call NumPy's functions with the values of fused functions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def call(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
-    """Call `function` with values. Raises InvalidArgument if it is unknown."""
+    """Call `function` with values. Raise InvalidArgument if it is unknown."""
     try:
         return _called(function, args, keywords)
     except refusals.ERRORS:
-        # NumPy has all functions of numbers alone.
+        # NumPy itself computes functions of numbers alone.
         numbers: list[Any] = []
         try:
             told = [_told(x, numbers) for x in (args, keywords)]
@@ -35,7 +35,7 @@ def call(
 
 
 def _told(x: Any, numbers: list[Any]) -> Any:
-    """Return x with numbers in place of values. Raises LookupError: one is none."""
+    """Replace values by numbers. Raise LookupError if one has no number."""
     if isinstance(x, Value):
         numbers.append(x._told())
         return numbers[-1]
@@ -65,7 +65,7 @@ def _called(
 
 
 def has(function: Callable[..., Any]) -> bool:
-    """Whether call() knows it."""
+    """Return whether call() knows the function."""
     name = getattr(function, "__name__", "")
     is_numpy = getattr(np, name, None) is function
     is_operation = is_numpy and name in numpy_names.OPERATIONS
@@ -73,7 +73,7 @@ def has(function: Callable[..., Any]) -> bool:
 
 
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call the function of programs of this name, which is no ufunc: sinc."""
+    """Return the program function of this name, for non-ufuncs such as sinc."""
     name = function.__name__
 
     def compute(*args: Any, **keywords: Any) -> Any:
@@ -90,11 +90,11 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _module_of(function: Callable[..., Any]) -> str:
-    # Before NumPy 2.2 ufuncs had none.
+    # Before NumPy 2.2 ufuncs do not have `__module__`.
     return getattr(function, "__module__", None) or "numpy"
 
 
-# The advice for functions that programs do not have.
+# Errors give this advice for functions that programs do not have.
 _OUTSIDE = (
     "it has elementwise functions, reductions and views; call this one with "
     "arguments or results"
@@ -110,7 +110,7 @@ _INSTEAD = {
 def reduce(
     name: str, a: Any, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """Call a value's reduction with what few calls have."""
+    """Call a value's reduction with arguments that few calls have."""
     if not keywords.keys() & {"correction", "initial", "mean", "where"}:
         raise TypeError(
             f"{name}: expected arguments as NumPy has them, got "

@@ -1,8 +1,8 @@
-"""The table of NumPy's names: what computes each for values and for arrays.
+"""Map NumPy's functions to the functions that compute values and arrays.
 
-No list repeats a name. An operation is a line of include/gpuos/vocabulary.h, or
-C++ makes it of these. Any other name is that of a function, without an
-underscore, in a module that this table reads.
+No list repeats a name. An operation has a line in include/gpuos/vocabulary.h,
+or C++ composes it of such operations. Any other name belongs to a function
+without an underscore in a module that this table reads.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     Table = dict[Callable[..., Any], Callable[..., Any]]
 
-# The functions of each element, and how many operands they have.
+# The elementwise functions and the number of their operands.
 OPERATIONS = _core._operations()
 
 
 @cache
 def of_values() -> Table:
-    """Return what computes each function of NumPy for values."""
+    """Return the table of functions that compute values."""
     return _named(shared_functions, numpy_reductions, made_functions)
 
 
 @cache
 def of_arrays() -> Table:
-    """Return what computes functions for arrays that are no program alone."""
+    """Return the table of functions that compute arrays by several programs."""
     names = ("array_methods", "array_functions")
     own = (importlib.import_module(f"gpuos.{name}") for name in names)
     return _named(shared_functions, *own)
@@ -49,7 +49,7 @@ def _named(*modules: ModuleType) -> Table:
     for module in modules:
         for name, own in vars(module).items():
             if callable(own) and not name.startswith("_"):
-                # NumPy 1 does not have all.
+                # NumPy 1 does not have all of them.
                 function = getattr(np, name, getattr(np.linalg, name, None))
                 found[function] = own
     found.pop(None, None)  # the helpers of these modules

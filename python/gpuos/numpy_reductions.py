@@ -1,8 +1,7 @@
-"""NumPy's reductions, with what values do not know by themselves: where=,
-initial=, and what ignores NaN.
+"""Implement NumPy's reductions with where=, initial= and without NaN.
 
-Each function without an underscore computes NumPy's of its name: see
-`numpy_names.py`.
+The methods of values do not have these. A function without an underscore
+implements NumPy's function of its name. See `numpy_names.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from gpuos.made_functions import check_same_shape, method_of, start_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A reduction of nothing gives the first; the second takes a value in.
+# The first is the result of an empty reduction. The second adds one value.
 _STARTS: dict[str, tuple[Any, Any]] = {
     "all": (True, np.logical_and),
     "any": (False, np.logical_or),
@@ -31,12 +30,12 @@ _STARTS: dict[str, tuple[Any, Any]] = {
 def _extreme(
     a: Any, is_max: bool, axis: Any = None, *, keepdims: bool = False
 ) -> Any:
-    """The largest or least element; of nothing some number."""
+    """Return the largest or least element, or some number if there is none."""
     return a._extreme(is_max, axis, keepdims)
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    """The method, and what NumPy's function takes in addition."""
+    """Return the method with the further arguments of NumPy's function."""
     neutral, take_in = _STARTS[name]
 
     def call_method(
@@ -76,13 +75,13 @@ def mean(
     *,
     where: Any = True,
 ) -> Any:
-    if where is True or out is not None:  # which the method refuses
+    if where is True or out is not None:  # The method refuses out=.
         return a.mean(axis, dtype, out, keepdims)
     return _mean_where(a, where, axis, dtype, keepdims=keepdims)
 
 
 def _spread(name: str) -> Callable[..., Any]:
-    """The variance, or its root."""
+    """Return the function of the variance or of its root."""
 
     def call_method(
         a: Any,
@@ -103,7 +102,7 @@ def _spread(name: str) -> Callable[..., Any]:
                 )
             ddof = correction
         is_plain = where is True and mean is np._NoValue
-        if is_plain or out is not None:  # which the method refuses
+        if is_plain or out is not None:  # The method refuses out=.
             return getattr(a, name)(axis, dtype, out, ddof, keepdims)
         of = (where, axis, dtype, ddof, mean)
         return _SPREADS[name](a, *of, keepdims=keepdims)
@@ -112,7 +111,7 @@ def _spread(name: str) -> Callable[..., Any]:
 
 
 def _wide(a: Any, dtype: Any) -> Any:
-    """The dtype that a mean of `a` is computed in, and that of the mean."""
+    """Return the dtype that computes a mean of `a`, and the mean's dtype."""
     own = a.dtype if dtype is None else np.dtype(dtype)
     if own.kind in "biu":
         if dtype is not None:
@@ -129,7 +128,7 @@ def _mean_where(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The mean of elements where a mask is true."""
+    """Return the mean of the elements where a mask is true."""
     wide, own = _wide(a, dtype)
     total = np.where(mask, a.astype(wide), 0).sum(axis, keepdims=keepdims)
     count = _count(a, mask, axis, keepdims)
@@ -137,7 +136,7 @@ def _mean_where(
 
 
 def _count(a: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
-    # A mask may have fewer axes.
+    # A mask may have fewer axes than `a`.
     mask = np.logical_and(mask, np.ones_like(a, bool))
     return mask.sum(axis, keepdims=keepdims)
 
@@ -207,7 +206,7 @@ def average(
 
 
 def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
-    """Return weights with the axes of a: those that they have not have size 1."""
+    """Return weights with the axes of `a`. A missing axis gets the size 1."""
     if axis is None or weights.shape == a.shape:
         check_same_shape("average", a, weights)
         return weights
@@ -234,11 +233,11 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return functions.count_nonzero(a, axis, keepdims)
 
 
-# ---- What ignores NaN.
+# ---- Reductions without NaN.
 
 
 def _without_nan(reduction: Callable[..., Any], neutral: Any) -> Any:
-    """Return the reduction of an array with `neutral` in place of each NaN."""
+    """Return the reduction that replaces each NaN by `neutral`."""
 
     def compute(a: Any, *args: Any, **keywords: Any) -> Any:
         if a.dtype.kind not in "biu":
@@ -249,7 +248,7 @@ def _without_nan(reduction: Callable[..., Any], neutral: Any) -> Any:
 
 
 def _extreme_without_nan(name: str, otherwise: float) -> Callable[..., Any]:
-    """Make the function of a reduction that gives NaN where all is NaN."""
+    """Return the reduction that gives NaN if all elements are NaN."""
     reduction = _without_nan(_reduction(name), otherwise)
 
     def compute(
@@ -262,7 +261,7 @@ def _extreme_without_nan(name: str, otherwise: float) -> Callable[..., Any]:
     ) -> Any:
         how = {"keepdims": keepdims, "initial": initial, "where": where}
         if out is not None:
-            how["out"] = out  # which the method refuses
+            how["out"] = out  # The method refuses it.
         made = reduction(a, axis, **how)
         if initial is not np._NoValue or a.dtype.kind in "biu":
             return made
@@ -273,7 +272,7 @@ def _extreme_without_nan(name: str, otherwise: float) -> Callable[..., Any]:
 
 
 def _of_numbers(reduction: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a reduction with where=, where it leaves out each NaN."""
+    """Return the reduction that leaves out each NaN by where=."""
 
     def compute(a: Any, *args: Any, where: Any = True, **keywords: Any) -> Any:
         mask = ~np.isnan(a)
@@ -283,7 +282,7 @@ def _of_numbers(reduction: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-# ---- NumPy's names, in the order of the tables above.
+# ---- Functions with NumPy's names, in the order of the tables above.
 
 argmax, argmin, ptp = map(method_of, ("argmax", "argmin", "ptp"))
 all, any, max, min, prod, sum = map(_reduction, _STARTS)

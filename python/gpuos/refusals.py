@@ -1,4 +1,4 @@
-"""Name NumPy's function, not ours, in the errors of a call."""
+"""Make the errors of a call name NumPy's function instead of ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PREFIX = re.compile(r"(?:[\w.<>]+\(\)|([\w.]+):) ")
-# Python begins its errors of a call so.
+# Python begins its errors of a call with this text.
 _OF_PYTHON = re.compile(r"[\w.<>]+\(\) (got|missing|takes) ")
 _KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
 _OF_FUSED = (
@@ -27,11 +27,11 @@ _OF_FUSED = (
 )
 
 
-# of_call() takes these.
+# of_call() accepts these errors.
 ERRORS = (_core.InvalidArgument, AttributeError, TypeError)
 
 
-# Functions in C that tell only since NumPy 2.4.
+# Functions in C that have a signature only since NumPy 2.4.
 _UNTOLD = {
     "concatenate": ("arrays", "axis", "out"),
     "dot": ("a", "b", "out"),
@@ -43,7 +43,7 @@ _UNTOLD = {
 
 @cache
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of its parameters; none of what does not tell."""
+    """Return the parameters' names, or none if there is no signature."""
     try:
         return tuple(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -53,10 +53,10 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
 def of_call(
     function: Callable[..., Any], kind: type, error: Exception
 ) -> Exception:
-    """Return the error of a call with objects of `kind` that names `function`.
+    """Return the error of a call with objects of `kind`. It names `function`.
 
-    Arguments that NumPy has and ours lacks are invalid, and so is what is no
-    array.
+    An argument is invalid if NumPy has it and our function lacks it. An object
+    that is not an array is invalid, too.
     """
     name = function.__name__
     known = parameters_of(function)
@@ -64,7 +64,7 @@ def of_call(
         error.args = (_of_kind(kind, _renamed(name, known, str(error))),)
         return error
     if isinstance(error, AttributeError):
-        # NumPy asks what is not the first argument, too: where=.
+        # NumPy also asks other arguments than the first, such as where=.
         if error.name is None or isinstance(error.obj, kind):
             return error
         text = (
@@ -87,7 +87,7 @@ def of_call(
 
 
 def _renamed(name: str, parameters: tuple[str, ...], text: str) -> str:
-    """Return what went wrong, after the name that the user called."""
+    """Return the text of the error after the name that the user called."""
     found = _PREFIX.match(text)
     if found is None:
         return f"{name}: {text}"

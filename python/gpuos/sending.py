@@ -1,6 +1,6 @@
 """Pickle gpuos' objects, also for other processes.
 
-Bindings call `of_*` for `__reduce_ex__`, and pickles name `load_*`.
+The bindings call `of_*` in `__reduce_ex__`. Pickles refer to `load_*`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gpuos import _core, defaults, fusing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_OUT_OF_BAND = 5  # first protocol with out-of-band buffers
-_KEPT = 1024  # fused functions that came here
-_MAIN = ("__main__", "__mp_main__")  # another program's is another
+_OUT_OF_BAND = 5  # the first protocol with out-of-band buffers
+_KEPT = 1024  # the number of cached fused functions
+_MAIN = ("__main__", "__mp_main__")  # differs per program
 
-# ---- What stays in its process.
+# ---- Objects that stay in their process.
 
 _INSTEAD = {
     "Alias": "send alias.target, and make the alias there",
@@ -32,7 +32,7 @@ _INSTEAD = {
 
 
 def refuse(kind: str) -> tuple[Any, ...]:
-    """Raise for what means nothing in another process."""
+    """Raise an error for an object that is useless in another process."""
     error = pickle.PicklingError(
         f"pickle: expected what another process can use, got a gpuos.{kind}: "
         f"{_INSTEAD[kind]}"
@@ -42,8 +42,8 @@ def refuse(kind: str) -> tuple[Any, ...]:
     raise error
 
 
-# ---- What an error would make Dask wait for, for ever: its workers do not tell
-# anybody that a result could not be sent, or not be loaded.
+# ---- Placeholders for Dask. Its workers do not report that they could not send
+# or load a result. Dask would wait for it forever after an error.
 
 
 def _is_worker_of_dask() -> bool:
@@ -53,14 +53,14 @@ def _is_worker_of_dask() -> bool:
 
 
 def load_absent(error: Exception) -> Absent:
-    """Raise, or return a placeholder where the error would be lost."""
+    """Raise the error, or return a placeholder if Dask would lose the error."""
     if _is_worker_of_dask():
         return Absent(error)
     raise error
 
 
 class Absent:
-    """Stands for what could not come here: raises why when it is used."""
+    """Stands for an object that could not be loaded. Its use raises why."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -72,7 +72,7 @@ class Absent:
         return f"<absent: {self._error}>"
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # who asks what this is, uses nothing
+        if name.startswith("__"):  # a question about its type
             raise AttributeError(name)
         raise self._error
 
@@ -81,7 +81,7 @@ def _raise(absent: Absent, *_: Any, **__: Any) -> NoReturn:
     raise absent._error
 
 
-# Python looks these up in the class.
+# Python looks these methods up in the class.
 _TWO = (
     *("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow"),
     *("rshift", "sub", "truediv", "xor"),
@@ -100,7 +100,7 @@ for _name in (*_TWO, *(f"r{name}" for name in _TWO), *_OTHER):
 
 
 def of_operator(op: _core.Operator) -> tuple[Any, ...]:
-    """Reduce to its definition, of the version that is current."""
+    """Reduce an operator to the definition of its current version."""
     try:
         definition = op.definition
     except _core.InvalidArgument as error:
@@ -110,7 +110,7 @@ def of_operator(op: _core.Operator) -> tuple[Any, ...]:
 
 
 def token_of_operator(op: _core.Operator) -> tuple[Any, ...]:
-    """Return what Dask names results by."""
+    """Return the token by which Dask names results."""
     try:
         definition = op.definition
     except _core.InvalidArgument:  # built in
@@ -122,7 +122,7 @@ def token_of_operator(op: _core.Operator) -> tuple[Any, ...]:
 
 
 def of_array(array: _core.Array, protocol: int) -> tuple[Any, ...]:
-    """Reduce to its elements in C order, once they are written."""
+    """Reduce an array to its elements in C order, after they are written."""
     elements: Any = _core._bytes_of(array)
     if protocol >= _OUT_OF_BAND:
         elements = pickle.PickleBuffer(elements)
@@ -135,7 +135,7 @@ def of_array(array: _core.Array, protocol: int) -> tuple[Any, ...]:
 def load_array(
     elements: Any, dtype: str, shape: tuple[int, ...], device: str
 ) -> _core.Array | Absent:
-    """Make an array of the default runtime of that device here."""
+    """Make an array in this process, in the device's default runtime."""
     try:
         runtime = defaults.default_runtime(device)
     except _core.BackendUnavailable as error:
@@ -151,7 +151,7 @@ def load_array(
 
 
 def token_of_array(array: _core.Array) -> tuple[Any, ...]:
-    """Return what Dask names results by."""
+    """Return the token by which Dask names results."""
     elements: Any = _core._bytes_of(array)
     digest = hashlib.sha256(elements).hexdigest()
     return "gpuos.Array", _core._dtype_name(array), array.shape, digest
@@ -159,11 +159,11 @@ def token_of_array(array: _core.Array) -> tuple[Any, ...]:
 
 # ---- Fused functions.
 
-_on_the_way = threading.local()  # of this thread: those that are in reduction
+_on_the_way = threading.local()  # ids that this thread pickles
 
 
 def of_fused(fused: _core.Fused) -> str | tuple[Any, ...]:
-    """Reduce to a name that can be imported, else to the function."""
+    """Reduce a fused function to an importable name, else to its function."""
     name = _importable_name(fused)
     if name is not None and vars(fused)["__module__"] not in _MAIN:
         return name
@@ -172,7 +172,7 @@ def of_fused(fused: _core.Fused) -> str | tuple[Any, ...]:
     except ModuleNotFoundError as error:
         if error.name != "cloudpickle":
             raise
-    # A child of multiprocessing has this program's main module too.
+    # A child of multiprocessing also has this program's main module.
     if name is not None:
         return name
     raise pickle.PicklingError(
@@ -182,19 +182,19 @@ def of_fused(fused: _core.Fused) -> str | tuple[Any, ...]:
 
 
 def token_of_fused(fused: _core.Fused) -> tuple[Any, ...]:
-    """Return what Dask names results by."""
+    """Return the token by which Dask names results."""
     reduced = of_fused(fused)
     if isinstance(reduced, str):
         return "gpuos.Fused", vars(fused)["__module__"], reduced
-    # Pickled again, since the first pickle also says which names were one object.
+    # Pickle it again, because the first pickle depends on objects' identity.
     blob = _dumps(vars(_made_of(reduced[1][0]))["__wrapped__"])
     return "gpuos.Fused", hashlib.sha256(blob).hexdigest()
 
 
 def load_fused(blob: bytes) -> _core.Fused:
-    """Return the one fused function of this process that has this text."""
+    """Return this process' only fused function of these bytes."""
     fused = _made_of(blob)
-    if fused.version != 1:  # replaced in this process
+    if fused.version != 1:  # This process has replaced it.
         _made_of.cache_clear()
         fused = _made_of(blob)
     return fused
@@ -218,7 +218,7 @@ def _importable_name(fused: _core.Fused) -> str | None:
 
 
 def _blob_of(fused: _core.Fused) -> bytes:
-    """Return its function with what that names, pickled."""
+    """Pickle its function together with the objects that it names."""
     runtime = fused._runtime
     if runtime is not None and not _core._is_shared(runtime):
         raise pickle.PicklingError(
@@ -247,7 +247,7 @@ def _blob_of(fused: _core.Fused) -> bytes:
 
 def _dumps(function: Callable[..., Any]) -> bytes:
     try:
-        from cloudpickle import dumps  # noqa: PLC0415 (not everybody has it)
+        from cloudpickle import dumps  # noqa: PLC0415 (optional)
     except ModuleNotFoundError:
         if getattr(function, "__module__", None) in _MAIN:
             raise
@@ -261,7 +261,7 @@ def _dumps(function: Callable[..., Any]) -> bytes:
 
 
 def _refused_variable(function: Callable[..., Any]) -> str | None:
-    """Return the name of a variable of a function that cannot be sent."""
+    """Return the name of a function's variable that cannot be pickled."""
     code = getattr(function, "__code__", None)
     if code is None:
         return None

@@ -1,7 +1,7 @@
-"""NumPy's functions that take values of fused functions and arrays alike.
+"""Implement NumPy's functions for fused functions' values and for arrays.
 
-They consist of indices and of other functions of NumPy. Each function without
-an underscore that has a name of NumPy's computes NumPy's: see `numpy_names.py`.
+They use indices and other functions of NumPy. A function without an underscore
+implements NumPy's function of its name. See `numpy_names.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Value = _core.Value
 
-# ---- What is known of an array.
+# ---- Attributes of an array.
 
 
 def attribute_of(name: str) -> Callable[..., Any]:
@@ -63,12 +63,12 @@ def result_type(*operands: Any) -> np.dtype[Any]:
 
 
 def along(axis: int, index: Any) -> tuple[Any, ...]:
-    """Return the index of a part of one axis, which counts from 0."""
+    """Return the index for a part of one axis. Axes count from 0."""
     return (*(slice(None),) * axis, index)
 
 
 def as_integer(number: Any, name: str) -> int:
-    """One of the call is asked for."""
+    """Return a number as an integer. A program may ask the call for it."""
     if not isinstance(number, (int, np.integer, Value)):
         raise _core.InvalidArgument(
             f"{name}: expected an integer, got {type(number).__name__}"
@@ -170,7 +170,7 @@ def _split_along(axis: int) -> Callable[..., Any]:
                 f"{'vhd'[axis]}split: expected {least} axes or more, got "
                 f"{ary.ndim}"
             )
-        # A row has one axis only.
+        # A row only has one axis.
         along = 0 if axis == 1 and ary.ndim == 1 else axis
         return np.split(ary, indices_or_sections, along)
 
@@ -180,7 +180,7 @@ def _split_along(axis: int) -> Callable[..., Any]:
 vsplit, hsplit, dsplit = map(_split_along, range(3))
 
 
-# ---- More axes, and arrays beside each other.
+# ---- More axes, and joined arrays.
 
 
 def _at_least(ndim: int) -> Callable[..., Any]:
@@ -274,7 +274,7 @@ def gradient(
         raise _core.InvalidArgument(
             f"gradient: expected each axis once, got {axis}"
         )
-    # A program learns of shapes when it is called.
+    # A program knows shapes only when it is called.
     if not isinstance(f, Value) and any(f.shape[i] <= edge_order for i in axes):
         raise _core.InvalidArgument(
             f"gradient: expected {edge_order + 1} elements or more along each "
@@ -302,7 +302,7 @@ def gradient(
 
 
 def _slope(f: Any, step: Any, edge_order: int) -> Any:
-    """Return the differences along the last axis."""
+    """Return the gradient along the last axis."""
     if f.shape[-1] <= edge_order:
         raise _core.InvalidArgument(
             f"gradient: expected more than {edge_order} elements along the "
@@ -328,7 +328,7 @@ def _slope(f: Any, step: Any, edge_order: int) -> Any:
             + f[..., 2:] * (before / (after * both))
         )
         one, other = (gaps[:1], gaps[1:2]), (gaps[-1:], gaps[-2:-1])
-    # Places, which are refused where there are too few.
+    # These indices raise an error if the axis is too short.
     begin, end = (
         [f[..., i, None] for i in places[: edge_order + 1]]
         for places in ((0, 1, 2), (-1, -2, -3))
@@ -339,7 +339,7 @@ def _slope(f: Any, step: Any, edge_order: int) -> Any:
 
 
 def _at_end(f: list[Any], steps: tuple[Any, Any]) -> Any:
-    """Return the slope at f[0], from the first elements and their distances."""
+    """Return the slope at f[0] from the first elements and their distances."""
     a, b = steps
     if len(f) == 2:
         return (f[1] - f[0]) / a

@@ -1,4 +1,4 @@
-"""Texts of operators, from wherever they come."""
+"""Read and classify the texts of operators."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ WHOLE = "GPUOS_OPERATOR"
 
 
 def keywords_of(text: str) -> dict[str, Any]:
-    """Return a text as the keyword of define() and replace() that takes it."""
+    """Return the text by its keyword of define() and replace()."""
     return {"source" if WHOLE in text else "expression": text}
 
 
 def digest(text: str) -> str:
-    """Return what tells a text from others, for people."""
+    """Return a short digest that people can compare."""
     data = text.encode("utf-8", "backslashreplace")
     return hashlib.sha256(data).hexdigest()[:12]
 
 
 def read_own(path: Path) -> str:
-    """Return the text of a file that no other user can have written.
+    """Return the text of a file that no other user can write.
 
     Raises
     ------
     InvalidArgument
-        If others may write it or its folder, or if it is no text or too long.
+        If others may write the file or its folder, if it is not text, or if it
+        is too long.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     check_folder(path.parent)
-    # A FIFO would be waited for.
+    # _open_at_once() does not wait for a FIFO.
     with open(path, "rb", opener=_open_at_once) as file:
         _check_file(path, os.fstat(file.fileno()))
         data = file.read(MOST_BYTES + 1)
@@ -46,12 +47,12 @@ def read_own(path: Path) -> str:
 
 
 def text_of(what: object, data: bytes) -> str:
-    """Return the text of a file that was read; editors may have marked it.
+    """Decode a file's bytes. Drop the byte order mark of an editor.
 
     Raises
     ------
     InvalidArgument
-        If it is longer than MOST_BYTES, or none.
+        If it is longer than MOST_BYTES, or not UTF-8.
     """
     if len(data) > MOST_BYTES:
         text = f"{what}: expected at most {MOST_BYTES} bytes, got more"
@@ -64,21 +65,21 @@ def text_of(what: object, data: bytes) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder in which others could put a file at a name of ours."""
+    """Refuse a folder in which others could replace our files."""
     status = folder.stat()
-    # In a sticky one, such as /tmp, they cannot take the place of our files.
+    # Others cannot replace our files in a sticky folder, such as /tmp.
     is_sticky = status.st_mode & stat.S_ISVTX
     if not is_ours(status) or (is_open(status) and not is_sticky):
         raise _of_others(folder, "folder", status)
 
 
 def is_ours(status: os.stat_result) -> bool:
-    """Return whether it belongs to this user or to root."""
+    """Return whether the file belongs to this user or to root."""
     return status.st_uid in {os.geteuid(), 0}
 
 
 def is_open(status: os.stat_result) -> bool:
-    """Return whether users other than its owner may write it."""
+    """Return whether users other than the owner may write the file."""
     return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 

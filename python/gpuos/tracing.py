@@ -1,4 +1,4 @@
-"""Running a function on values that stand for its arguments."""
+"""Run a function on values that stand for its arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHANGES_NOTHING = (
     "and give out=x to the call"
 )
 
-Rebuild = Any  # None, a type or a function of the tuple of all arrays
+Rebuild = Any  # None, or a type or function that takes all arrays
 
 
 def trace(
@@ -36,20 +36,20 @@ def trace(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> tuple[list[_core.Value], Rebuild]:
-    """Return the values that `function` gives, and how to put them together.
+    """Return the values that `function` returns, and how to rebuild the result.
 
     Raises
     ------
     InvalidArgument
-        What a program cannot do; below it the line of the function that
-        did it.
+        If the function does what a program cannot do. The last line of the
+        message is the line of the function.
     """
     try:
         result = function(*args, **keywords)
     except _core.InvalidArgument as error:
         place = _place_of(error.__traceback__)
         if place is not None and not hasattr(error, "fused_line"):
-            # One error with one traceback: it leads to the line too.
+            # Keep the error, because its traceback also leads to the line.
             error.args = (f"{error}{place}",)
             error.fused_line = place  # type: ignore[attr-defined]
         raise
@@ -69,7 +69,7 @@ def _is_value(x: Any) -> bool:
 
 
 def _place_of(traceback: TracebackType | None) -> str | None:
-    """A line `file:line: text` of the innermost place that is the user's."""
+    """Return `file:line: text` of the innermost line of the user's code."""
     place = None
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
@@ -90,9 +90,10 @@ def warn_of_many(
     asks_shapes: bool,
     traceback: TracebackType | None,
 ) -> None:
-    """Say that a function may be traced in each call, and why.
+    """Warn that each call may trace a function, and say why.
 
-    `deciding` has the positions or names of arguments whose values decide.
+    `deciding` has the positions or names of arguments whose values select the
+    program.
     """
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if code else ()
@@ -118,7 +119,7 @@ def warn_of_many(
 def warn_of_many_shapes(
     function: Callable[..., Any], name: str, count: int, most: int
 ) -> None:
-    """Say that lists or dicts of ever new lengths or keys are traced again."""
+    """Warn that new lengths of lists or new keys of dicts are traced again."""
     warnings.warn(
         f"{name}: expected few programs of a function, got {count}: each new "
         "length of a list and each new key of a dict is traced again, and the "
@@ -146,7 +147,7 @@ def _line_of(function: Callable[..., Any]) -> str:
     return f"\n  {code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
-# Results that are what they were when the function was traced.
+# Results of these types keep their value from the time of tracing.
 _CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum, np.dtype, type)
 
 
@@ -178,7 +179,7 @@ def _take_apart(
 def _dict_maker(
     like: dict[Any, Any], named: list[tuple[Any, Callable[[Any], Any]]]
 ) -> Callable[[Any], dict[Any, Any]]:
-    empty = copy.copy(like)  # of its class, with its other attributes
+    empty = copy.copy(like)  # keeps its class and attributes
     empty.clear()
 
     def make(arrays: Any) -> dict[Any, Any]:

@@ -1,4 +1,4 @@
-"""Fused functions whose arguments are lists, dicts and tuples of arrays."""
+"""Call fused functions with lists, dicts and tuples of arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 Shape = Any
 _LEAF = "leaf"  # an array or a number
 _RESERVED = ("out", "stream")
-# This many structures are no accident.
+# This many structures cause a warning.
 _MANY = 32
-# The number of programs that a function keeps for values.
+# A function keeps this number of programs.
 _MOST = 256
 
 
@@ -32,12 +32,12 @@ def call(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
-    """Run a fused function that was given a container with arrays.
+    """Run a fused function that has a container with arrays as an argument.
 
-    What a container is made of, keys and lengths, is part of the structure;
-    what it holds is an argument of its own. `of_shapes` has the function of the
-    leaves for each structure, the one that was used last at the end; `method`
-    is what is called of it.
+    The keys and lengths of a container are part of the structure. Each element
+    is an argument of its own, a leaf. `of_shapes` maps a structure to the
+    function of its leaves. The one that was used last is at the end. `method`
+    is the name of the method that is called.
     """
     reserved = {key: keywords.pop(key) for key in _RESERVED if key in keywords}
     leaves: list[Any] = []
@@ -45,15 +45,15 @@ def call(
     fused = of_shapes.get(shape)
     if fused is None:
         compute = of_leaves(function, name, shape)
-        # If threads come here together, all use the function of one of them.
+        # Threads that run this together use the function of one of them.
         fused = of_shapes.setdefault(shape, fuse(compute, runtime=runtime))
         if len(of_shapes) == _MANY:
-            # NumPy is imported only by programs that fuse.
+            # Only programs that fuse import NumPy.
             from gpuos.tracing import warn_of_many_shapes  # noqa: PLC0415
 
             warn_of_many_shapes(function, name, _MANY, _MOST)
     if len(of_shapes) > _MANY:
-        with suppress(KeyError):  # another thread may have removed it
+        with suppress(KeyError):  # Another thread may remove it.
             of_shapes.move_to_end(shape)
             if len(of_shapes) > _MOST:
                 of_shapes.popitem(last=False)
@@ -63,13 +63,13 @@ def call(
 def of_leaves(
     function: Callable[..., Any], name: str, shape: Shape
 ) -> Callable[..., Any]:
-    """Return the function of what containers of this shape hold."""
+    """Return the function of the leaves of this structure."""
 
     def compute(*leaves: Any) -> Any:
         args, keywords = _put_together(shape, iter(leaves))
         return function(*args, **keywords)
 
-    compute.__name__ = compute.__qualname__ = name  # errors say it
+    compute.__name__ = compute.__qualname__ = name  # for errors
     return compute
 
 
@@ -87,7 +87,7 @@ def _take_apart(x: Any, leaves: list[Any]) -> Shape:
 
 
 def _told_apart(key: Any) -> Any:
-    """Return what differs in keys that are equal, as 1, 1.0 and True are."""
+    """Return a value that differs for equal keys, such as 1, 1.0 and True."""
     if type(key) is str:
         return str
     if isinstance(key, (tuple, frozenset)):
@@ -97,7 +97,7 @@ def _told_apart(key: Any) -> Any:
 
 
 def _holds_arrays(x: Any) -> bool:
-    """Return whether it is one argument. A tuple of others counts as one."""
+    """Return whether x holds arrays. Other tuples count as one argument."""
     if isinstance(x, (list, dict, _core.Value)):
         return True
     if isinstance(x, tuple):

@@ -1,4 +1,4 @@
-"""Types for annotations: what functions of gpuos take, and what they tell.
+"""Types for annotations of gpuos' arguments and results.
 
 >>> from gpuos.typing import ArrayInput, Stats
 """
@@ -58,77 +58,77 @@ ArrayInput: TypeAlias = (
 class Stats(TypedDict):
     """The result of `Runtime.stats()`: counters since the start, and choices.
 
-    A large task is cut into tiles, of which each counts as a task.
+    gpuos cuts a large task into tiles. Each tile counts as a task.
     """
 
     backend: str
     """`host` or `cuda`."""
     device: str
-    """Name of the GPU or processor."""
+    """The name of the GPU or processor."""
     residency: str
-    """`resident` or `burst`, or `auto`, which changes between them."""
+    """`resident`, `burst`, or `auto`, which switches between them."""
     residency_reason: str
-    """Why, in words."""
+    """The reason for the residency, in words."""
     worker_image: str
-    """Where the workers' code is from: `embedded`, `ptx`, `nvrtc` or `host`.
-    `embedded` starts soonest, `nvrtc` compiles at the first start."""
+    """The source of the workers' code: `embedded`, `ptx`, `nvrtc` or `host`.
+    `embedded` starts fastest. `nvrtc` compiles at the first start."""
     is_resident: bool
-    """Whether workers stay at this moment."""
+    """True while workers stay on the device."""
     is_dead: bool
-    """Whether every wait and submission throws TaskError: a task trapped."""
+    """True after a task trapped. Every wait and submission raises TaskError."""
     workers: int
-    """Blocks of threads on a GPU, threads on the host."""
+    """The number of thread blocks on a GPU, or of threads on the host."""
     threads_per_worker: int
-    """Lanes of one worker; 1 on the host."""
+    """Threads of one worker on a GPU. It is 1 on the host."""
     registers_per_thread: int
-    """The most that a whole operator uses on a GPU. More goes to the stack."""
+    """Registers that a whole operator may use on a GPU. Others spill."""
     stack_bytes_per_thread: int
-    """The stack that it may use, on a GPU. Bytes."""
+    """Bytes of stack that a whole operator may use on a GPU."""
     tasks_submitted: int
-    """Tasks that were submitted."""
+    """Submitted tasks."""
     tasks_completed: int
-    """Tasks that were done at the last look at the queue."""
+    """Tasks that were done at the last check of the queue."""
     batches_submitted: int
-    """Pieces in which tasks were queued. Few tasks in each: `submit_many`, or a
-    fused function, would cost less."""
+    """Batches of queued tasks. If each has few tasks, `submit_many` or a fused
+    function costs less."""
     tasks_ordered: int
-    """Tasks that had to wait for an earlier one, because they use its memory.
-    Where it is near `tasks_submitted`, tasks hardly run beside each other."""
+    """Tasks that waited for an earlier task, because they use its memory. If
+    it is near `tasks_submitted`, few tasks run at the same time."""
     tasks_chained: int
-    """Tasks that one worker runs in a row, without a wait."""
+    """Tasks that one worker runs one after another, as a chain."""
     chains: int
-    """Such rows."""
+    """Chains of such tasks."""
     bursts: int
-    """Launches of workers for one flush. Near `tasks_submitted`: somebody waits
-    after each task."""
+    """Launches of workers for one flush. If it is near `tasks_submitted`, the
+    program waits after each task."""
     residencies: int
     """Launches of workers that stay."""
     parks: int
-    """Times that these left for a load, and the queue stood still."""
+    """Pauses of the queue, because such workers left for a load."""
     injections: int
     """Loads of operators since the start."""
     unloads: int
-    """Loads that were taken back."""
+    """Operators that were unloaded."""
     upgrades: int
     """Operators with `tiered=True` that run optimised code now."""
     programs: int
-    """Different programs that were called. Grows with each call: something in
-    a fused function changes that should be a parameter."""
+    """Different programs that were called. If it grows with each call, a value
+    in a fused function changes and should be a parameter."""
     program_calls: int
     """Calls of programs."""
     programs_compiled: int
     """Passes of programs that run compiled."""
     programs_failed: int
-    """Passes that stay interpreted, because no compiler was found or it gave
-    up. 0 is good; logging says why, and so does `gpuos.diagnose()`."""
+    """Passes that stay interpreted, because the compiler is missing or failed.
+    0 is good. The log and `gpuos.diagnose()` say why."""
     programs_waiting: int
-    """Passes that are being compiled, or will be."""
+    """Passes that are compiling, or wait for it."""
     allocations: int
-    """Pieces of memory that the driver was asked for. It stops growing in a
-    loop that is warm."""
+    """Allocations of memory by the driver. It stays constant in a loop after
+    the first iterations."""
     last_pause_us: float
-    """How long the queue stood still for the last load. Microseconds."""
+    """The queue's pause for the last load, in microseconds."""
     last_load_us: float
-    """How much of that was the driver's. Microseconds."""
+    """The driver's part of that pause, in microseconds."""
     last_compile_ms: float
-    """How long the last compilation took. Milliseconds."""
+    """The time of the last compilation, in milliseconds."""

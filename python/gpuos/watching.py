@@ -1,4 +1,4 @@
-"""Files that replace operators when they are saved."""
+"""Replace operators when their files are saved."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    # Returns the number of the version.
+    # The function returns the new version's number.
     Replace = Callable[[_core.Runtime, str], int]
 
 log = logging.getLogger("gpuos.watch")
 
-# Compilers begin PTX with this, after comments.
+# Compilers begin PTX with this directive, after comments.
 PTX = re.compile(r"^\s*\.version\s", re.MULTILINE)
 # An editor may need several steps for one save.
 QUIET_S = 0.02
-# Seconds between two checks whether the runtime still exists.
+# The reader checks once in this many seconds whether the runtime exists.
 LOOK_S = 1.0
-# A text is whole when it has got its name or its writer has closed it.
+# A file is complete after a rename, or after its writer closes it.
 SAVED = inotify.CLOSE_WRITE | inotify.MOVED_TO
 MOVED = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT
 HEARD = SAVED | inotify.MODIFY | inotify.CREATE | inotify.DELETE | MOVED
@@ -43,7 +43,7 @@ GONE = MOVED | inotify.IGNORED
 
 
 class Watch:
-    """The result of Runtime.watch(). close() ends it, and so does a with-block."""
+    """The result of Runtime.watch(). close() or a with-block ends it."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Watch:
         self._replace = replace
         self._on_error = on_error
         self._saved_at: float | None = None
-        self._is_gone = False  # its folder
+        self._is_gone = False  # whether the folder is gone
         self._is_over = False
-        self._thread: threading.Thread | None = None  # while it has to do
+        self._thread: threading.Thread | None = None  # None while idle
         try:
             _reader.add(self)
         except OSError as error:
@@ -76,17 +76,17 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Look no longer; a replacement that has begun is waited for."""
+        """Stop watching. Wait for a replacement that has begun."""
         with _reader.lock:
             self._is_over = True
             _reader.remove(self)
             thread = self._thread
-        # Its callback may close it.
+        # The thread's own callback may close the watch.
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def hear(self, event: inotify.Event) -> None:
-        """Note what happened in the folder. The reader's lock is held."""
+        """Record an event of the folder. The caller holds the reader's lock."""
         if event.mask & GONE:
             self._is_gone = True
         is_ours = event.name == self.path.name
@@ -95,20 +95,22 @@ class Watch:
             self._saved_at = time.monotonic()
 
     def look(self) -> bool:
-        """Begin what is to be done; return whether there may be more. The
-        reader's lock is held."""
+        """Start a due replacement, and return whether to keep watching.
+
+        The caller holds the reader's lock.
+        """
         rt = self._runtime()
         if rt is None or rt.is_closed:
             return False
         if self._saved_at is None or self._thread is not None:
             return True
-        # It has a thread of its own, because a compiler may take a minute.
+        # A replacement has its own thread, as a compiler may take a minute.
         thread = threading.Thread(
             target=self._work, name="gpuos-watch", daemon=True
         )
         try:
             thread.start()
-        except RuntimeError:  # no more threads are to be had now
+        except RuntimeError:  # The process has no free thread now.
             return True
         self._thread = thread
         return not self._is_gone
@@ -118,7 +120,7 @@ class Watch:
             self._apply()
 
     def _is_due(self) -> bool:
-        """Wait until no save follows. Return False if nothing is to be done."""
+        """Wait until no save follows. Return False if there is no save."""
         while True:
             with _reader.lock:
                 if self._saved_at is None or self._is_over:
@@ -142,13 +144,13 @@ class Watch:
                 )
             text = read_own(self.path)
             if not text.strip():
-                return  # it is about to be written
+                return  # The editor is about to write it.
             version = self._replace(rt, text)
         except FileNotFoundError:
-            return  # it is about to come back
+            return  # The editor is about to rename it.
         except _core.QueueClosed:
-            return  # the runtime went meanwhile
-        except Exception as error:  # noqa: BLE001 (whatever a module raises)
+            return  # The runtime is closed.
+        except Exception as error:  # noqa: BLE001 (modules raise any)
             self._tell(error)
         else:
             what = digest(text), version
@@ -161,7 +163,7 @@ class Watch:
             return
         try:
             self._on_error(error)
-        except Exception:  # a watch outlives its callback's faults
+        except Exception:  # The watch continues after it.
             log.exception("%s: on_error", self.path)
 
 
@@ -175,12 +177,12 @@ def _too_many(folder: Path, error: OSError) -> _core.Error:
 
 
 class _Reader:
-    """Hears of the files of all watches, in one thread while there are any."""
+    """Reads events for all watches in one thread, while there are watches."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # what is collected meanwhile may close
+        self.lock = threading.RLock()  # a finalizer may close a watch
         self._folders: dict[Watch, int] = {}
-        self._watcher = -1  # while there is no thread, which closes it
+        self._watcher = -1  # -1 without a thread, which closes it
 
     def add(self, watch: Watch) -> None:
         with self.lock:
@@ -194,7 +196,7 @@ class _Reader:
         with self.lock:
             folder = self._folders.pop(watch, None)
             if folder is not None and folder not in self._folders.values():
-                # Wakes the thread too, which ends with the last watch.
+                # This also wakes the thread, which ends with the last watch.
                 inotify.remove_folder(self._watcher, folder)
 
     def leave_to_parent(self) -> None:
@@ -208,7 +210,7 @@ class _Reader:
         )
         try:
             thread.start()
-        except RuntimeError:  # no more threads are to be had
+        except RuntimeError:  # The process has no free thread.
             os.close(watcher)
             raise
         return watcher
@@ -220,7 +222,7 @@ class _Reader:
             poll.poll(1000 * LOOK_S)
 
     def _look(self, watcher: int) -> bool:
-        """Return whether anybody watches."""
+        """Handle events, and return whether there are watches left."""
         with self.lock:
             for event in inotify.read_events(watcher):
                 for watch, folder in [*self._folders.items()]:
@@ -240,7 +242,7 @@ _reader = _Reader()
 
 
 def _leave_reader() -> None:
-    global _reader  # noqa: PLW0603 (its thread is the parent's)
+    global _reader  # noqa: PLW0603 (a child has no thread)
     _reader.leave_to_parent()
     _reader = _Reader()
 
@@ -255,7 +257,7 @@ def watch(
     *,
     on_error: Callable[[Exception], object] | None = None,
 ) -> Watch:
-    """Do what Runtime.watch() says."""
+    """Implement Runtime.watch()."""
     if not isinstance(rt, _core.Runtime):
         raise TypeError(f"watch: expected a Runtime, got {type(rt).__name__}")
     if isinstance(op, _core.Fused):
@@ -272,7 +274,7 @@ def watch(
         raise TypeError(
             f"watch: on_error: expected a function, got {on_error!r}"
         )
-    # Links are followed once: what is watched is the file itself.
+    # Resolve links once, because the watch is for the file itself.
     found = Path(os.path.realpath(path))
     try:
         check_folder(found.parent)
@@ -298,7 +300,7 @@ def _replace_operator(op: _core.Operator) -> Replace:
 
 def _replace_fused(fused: _core.Fused, path: Path) -> Replace:
     name = getattr(_function_of(fused), "__qualname__", "<unnamed>")
-    if "<" in name:  # as in f.<locals>.g and <lambda>
+    if "<" in name:  # f.<locals>.g or <lambda>
         text = f"watch: expected a function that a module names, got {name}"
         raise _core.InvalidArgument(text)
 
@@ -314,8 +316,8 @@ def _function_of(fused: _core.Fused) -> Callable[..., Any]:
 
 
 def _function_in(text: str, path: Path, name: str) -> Any:
-    """Run the text of a module, and return what has that name in it."""
-    # Not "__main__": what a script does when it is run is not done again.
+    """Run the text of a module, and return its function of that name."""
+    # The name is not "__main__", so a script does not run its main part.
     module = types.ModuleType(path.stem)
     module.__file__ = str(path)
     try:

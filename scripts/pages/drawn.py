@@ -1,12 +1,12 @@
-"""Writes the README's tables and docs/pictures/gains-*.svg.
+"""Write the README's tables and docs/pictures/gains-*.svg.
 
     scripts/figures readme
     python -m gpuos bench torch --json torch.json
     scripts/figures readme torch.json [--commit HASH]
 
-The queue's table has rows of docs/measurements.md, as they are there. The chart
-shows docs/pictures/gains.json: for each program eager's time over ours, our
-time, and the peers' times. The file of a run replaces that one first.
+The queue's table has unchanged rows of docs/measurements.md. The chart shows
+docs/pictures/gains.json. It has each program's ratio of eager's time to ours,
+our time, and the peers' times. The file of a run first replaces gains.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pages.measured import ROOT, number, parser_of, put
 
 OURS, GRAPH, COMPILER = "gpuos", "CUDA graph", "torch.compile"
 ARMS = (OURS, GRAPH, COMPILER)
-# Rows of `bench torch`, and what a reader is told they are.
+# Rows of `bench torch`, and their names for readers.
 PROGRAMS = {
     "add, mul, relu, sigmoid, div": "add, mul, relu, sigmoid, div",
     "cart and pole": "cart and pole, a step of the environment",
@@ -38,7 +38,7 @@ PROGRAMS = {
     "MLP, Adam": "training step of an MLP, Adam",
     "greedy decoding": "greedy decoding",
 }
-# Rows of docs/measurements.md, the same.
+# Rows of docs/measurements.md, and their names for readers.
 QUEUE = {
     "independent adds, n=1024, C++ submit_many": (
         "adds of 1,024 numbers, from C++, each"
@@ -55,13 +55,14 @@ QUEUE = {
         "a kernel above 50 us: `x[:, 1:] - x[:, :-1]` of 64 Mi, over a copy"
     ),
 }
-PARALLEL = "graph parallel"  # one whose operations do not wait
+PARALLEL = "graph parallel"  # independent operations
 SECTION = re.compile(
     r"^<!-- bench \w+ -->\n(.*?)<!-- end -->", re.MULTILINE | re.DOTALL
 )
 DATE = len("2026-11-26")
-# Text, lines, and the arms: blue, orange and green of Okabe and Ito, which the
-# colour-blind tell apart, lighter where the page is dark.
+# The colours of text, lines and arms. The arms have Okabe and Ito's blue,
+# orange and green, which the colour-blind can distinguish. Dark pages have
+# lighter colours.
 THEMES = {
     "light": ("#1f2328", "#c8ced5", ("#0072b2", "#d55e00", "#00795a")),
     "dark": ("#e6edf3", "#3d444d", ("#56b4e9", "#f0a04b", "#4cc9a0")),
@@ -75,7 +76,7 @@ FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
 def factors(program: dict[str, Any]) -> dict[str, float]:
-    """Return how many times as fast as eager each arm is."""
+    """Return the speed of each arm relative to eager."""
     eager_us = program["over eager"] * program["us"]
     found = {OURS: program["over eager"]}
     for name, us in program.get("peers us", {}).items():
@@ -84,7 +85,7 @@ def factors(program: dict[str, Any]) -> dict[str, float]:
 
 
 def taken_from(run: dict[str, Any], commit: str) -> dict[str, Any]:
-    """Return what is drawn of the JSON of `bench torch`."""
+    """Return the data for the chart from the JSON of `bench torch`."""
     rows = {
         row["name"].removesuffix(", over eager"): row for row in run["rows"]
     }
@@ -93,7 +94,7 @@ def taken_from(run: dict[str, Any], commit: str) -> dict[str, Any]:
         row = rows.get(name)
         if row is None or row["value"] is None:
             sys.exit(f"expected a measured row {name!r}, came none")
-        # A reason is a text: that peer was not there.
+        # A missing peer has a text, the reason.
         times = {
             peer.removesuffix(" us"): us
             for peer, us in row["peers"].items()
@@ -111,7 +112,7 @@ def taken_from(run: dict[str, Any], commit: str) -> dict[str, Any]:
 
 
 def source_of(content: dict[str, Any]) -> str:
-    """Return where and when it was measured, as one sentence."""
+    """Return the place and dates of the measurements as one sentence."""
     parts = [
         f"{run['what']} {run['date']}, commit {run['commit']}"
         for run in content["runs"]
@@ -120,7 +121,7 @@ def source_of(content: dict[str, Any]) -> str:
 
 
 def table(content: dict[str, Any]) -> str:
-    """Return the README's lines."""
+    """Return the README's table of programs."""
     lines = [
         f"| times as fast as eager PyTorch | {' | '.join(ARMS)} |",
         "|---|---:|---:|---:|",
@@ -139,7 +140,7 @@ def table(content: dict[str, Any]) -> str:
 
 
 def across(value: float) -> float:
-    """Return where a factor is on the axis."""
+    """Return the place of a factor on the axis."""
     part = math.log(value / LEAST) / math.log(MOST / LEAST)
     return LABELS + part * (RIGHT - LABELS)
 
@@ -157,13 +158,13 @@ def mark(arm: int, x: float, y: float, colour: str) -> str:
 
 
 def words(x: float, y: float, text: str, colour: str, more: str = "") -> str:
-    """Return a text; its baseline is at y."""
+    """Return a text with its baseline at y."""
     place = f'x="{x:.1f}" y="{y:g}" fill="{colour}"'
     return f"<text {place}{more}>{escape(text)}</text>"
 
 
 def line(x1: float, x2: float, y1: float, y2: float, stroke: str) -> str:
-    """Return a line; the stroke has a colour and a width."""
+    """Return a line. The stroke has a colour and a width."""
     colour, width = stroke.split()
     return (
         f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" y2="{y2}" '
@@ -172,7 +173,7 @@ def line(x1: float, x2: float, y1: float, y2: float, stroke: str) -> str:
 
 
 def frame(low: int, theme: str) -> Iterator[str]:
-    """Yield the names of the arms, and the ticks; one sees eager's line."""
+    """Yield the names of the arms, and the ticks. Eager's tick is dark."""
     dark, faint, arms = THEMES[theme]
     left = float(LABELS - 30)
     for arm, (name, colour) in enumerate(zip(ARMS, arms, strict=True)):
@@ -188,7 +189,7 @@ def frame(low: int, theme: str) -> Iterator[str]:
 
 
 def chart(content: dict[str, Any], theme: str) -> str:
-    """Return the SVG: a line for each program, a mark for each arm."""
+    """Return the SVG with a line per program and a mark per arm."""
     dark, faint, arms = THEMES[theme]
     height = TOP + ROW * len(content["programs"]) + BOTTOM
     title = f"Speed over eager PyTorch on one {content['device']}"
@@ -207,7 +208,7 @@ def chart(content: dict[str, Any], theme: str) -> str:
         lines.append(words(LABELS - 14, y + 4.5, label, dark, END))
         ends = [across(value) for value in (*found.values(), 1)]
         lines.append(line(min(ends), max(ends), y, y, f"{faint} 2"))
-        # Ours first: it is the largest, so what is on it is seen.
+        # Our mark is the largest and comes first, so the others stay visible.
         for arm, name in enumerate(ARMS):
             if name in found:
                 lines.append(mark(arm, across(found[name]), y, arms[arm]))
@@ -219,12 +220,12 @@ def chart(content: dict[str, Any], theme: str) -> str:
 
 
 def cells_of(line: str) -> list[str]:
-    """Return the cells of a table's row."""
+    """Return the cells of a table row."""
     return [cell.strip() for cell in line.strip("|\n").split("|")]
 
 
 def queue_table(measured: str) -> str:
-    """Return the README's lines about the queue, from the page of all."""
+    """Return the README's lines about the queue from docs/measurements.md."""
     heads: list[str] = []
     lines = {}
     for section in SECTION.findall(measured):
@@ -271,7 +272,7 @@ def main(arguments: list[str]) -> int:
         texts[options.folder / f"gains-{theme}.svg"] = chart(content, theme)
     if options.run:
         texts[kept] = json.dumps(content, indent=1) + "\n"
-    # All or nothing: what is missing ended this above.
+    # Write all files or none. A missing row ends the script before this.
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     return 0

@@ -1,4 +1,4 @@
-"""Rewrites the tables of docs/measurements.md from files of benchmarks.
+"""Rewrite the tables of docs/measurements.md from files of benchmarks.
 
     python -m gpuos bench queue --json queue.json
     scripts/figures measurements [--commit HASH] queue=queue.json ...
@@ -7,8 +7,8 @@ A table stands between `<!-- bench NAME -->` and `<!-- end -->`. NAME is queue,
 programs, torch, torch-cpu, jit, session or host. A name that comes twice gets a
 table of each file. `torch-cpu` takes the rows of CPU tensors, `torch` the
 others, both from a file of `bench torch`. Rows without a value, or without a
-limit and a peer, are sentences below their table. `--commit`: what was measured,
-else the commit of this checkout.
+limit and a peer, are sentences below their table. `--commit` is the measured
+commit. The default is the commit of this checkout.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ fill = functools.partial(
 
 @functools.cache
 def tables() -> dict[str, Any]:
-    # By its path: to import gpuos would need the compiled module.
+    # Run the file by its path. `import gpuos` would need the compiled module.
     return runpy.run_path(str(ROOT / "benchmarks/gpuos/bench/tables.py"))
 
 
 def number(value: float) -> str:
-    """Return three digits that count, as the benchmarks print them."""
+    """Return three significant digits, as the benchmarks print them."""
     return tables()["number"](value)
 
 
@@ -72,12 +72,12 @@ def cells_of(row: Row) -> list[str]:
 
 
 def joined(texts: tuple[str, ...]) -> str:
-    """Return what each of the rows has, once if it is the same for all."""
+    """Join the cells of several rows. Return equal cells once."""
     return texts[0] if len(set(texts)) == 1 else "; ".join(filter(None, texts))
 
 
 def lines_of(rows: list[Row]) -> list[str]:
-    """Return a line for rows whose names differ after the last comma only."""
+    """Return a line for rows whose names only differ after the last comma."""
     groups: dict[str, list[list[str]]] = {}
     for row in rows:
         stem, comma, _ = row["name"].rpartition(", ")
@@ -93,7 +93,7 @@ def lines_of(rows: list[Row]) -> list[str]:
 
 
 def best_peer(row: Row) -> str:
-    """Return the peer to compare with: in the row's unit, else by its time."""
+    """Return the best peer in the row's unit, else the fastest peer."""
     peers = {
         name: value
         for name, value in row["peers"].items()
@@ -113,9 +113,9 @@ def best_peer(row: Row) -> str:
 
 
 def below(bare: list[Row], absent: list[Row]) -> str:
-    """Return what has no limit and no peer, and what was not measured.
+    """Return sentences about rows without limit and peer, or without a value.
 
-    Rows of the other backend stand in that one's table.
+    The other backend's table has the rows of that backend.
     """
     texts = []
     if bare:
@@ -136,7 +136,7 @@ def below(bare: list[Row], absent: list[Row]) -> str:
 
 def table_of(name: str, path: Path, commit: str) -> str:
     content = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row for row in content["rows"] if row["unit"]]  # no plot's points
+    rows = [row for row in content["rows"] if row["unit"]]  # no plots
     if name.startswith("torch"):
         on_host = name == "torch-cpu"
         rows = [r for r in rows if r["name"].startswith(HOST) == on_host]
@@ -157,7 +157,7 @@ def table_of(name: str, path: Path, commit: str) -> str:
 
 
 def put(page: str, name: str, text: str) -> str:
-    """Return the page with a text between the markers of `name`."""
+    """Put a text between the markers of `name` in a page."""
     begin = f"<!-- {name} -->\n"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", re.DOTALL)
     if not pattern.search(page):
@@ -167,7 +167,7 @@ def put(page: str, name: str, text: str) -> str:
 
 
 def parser_of(module_doc: str | None) -> argparse.ArgumentParser:
-    """Return a parser with `--commit`, of this checkout if it is not given."""
+    """Return a parser with `--commit`, by default this checkout's commit."""
     made = argparse.ArgumentParser(
         description=module_doc,
         formatter_class=argparse.RawDescriptionHelpFormatter,

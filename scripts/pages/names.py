@@ -1,15 +1,15 @@
-"""Writes down the public names and signatures, or says which of them broke.
+"""Write the public names and signatures, or report broken ones.
 
     scripts/figures names          writes tests/python/public_names.txt
     scripts/figures names --check  1 if a call that it allows is refused now
 
-The file is that of the last release; `scripts/release` asks for it. The sources
-and the stub are read, so nothing has to be built. A new name, or a parameter with
-a default value that was added after the others or by keyword only, breaks
-nothing. A name that does nothing but raise promises nothing: that is what a stub
-says by `NoReturn` of the methods of NumPy's arrays that gpuos lacks. A version of
-NumPy with other methods changes no line. docs/installing.md says what a version
-number promises.
+The file belongs to the last release, and `scripts/release` checks it. The
+script reads the sources and the stub, so it needs no build. A new name breaks
+nothing. A new parameter breaks nothing if it has a default value, and is the
+last one or keyword-only. A name that only raises promises nothing. The stub
+declares NumPy's array methods that gpuos lacks with `NoReturn`. A version of
+NumPy with other methods therefore changes no line. docs/installing.md says what
+a version number promises.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ MODULES = (
     *("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.ray", "gpuos.torch"),
 )
 SPECIAL = ("__len__",)
-# Stands for an argument that has a place but no name.
+# Stands for a positional argument without a name.
 NAMELESS = "/"
 
 
 def bare(function: ast.FunctionDef) -> str:
-    """Return `(x, *, out=None)`: a signature without types."""
-    arguments = ast.parse(ast.unparse(function)).body[0].args  # a copy
+    """Return a signature without types, such as `(x, *, out=None)`."""
+    arguments = ast.parse(ast.unparse(function)).body[0].args  # copied
     for one in ast.walk(arguments):
         if isinstance(one, ast.arg):
             one.annotation = None
@@ -47,7 +47,7 @@ def bare(function: ast.FunctionDef) -> str:
 
 
 def describe(name: str, nodes: list[Any]) -> Iterator[str]:
-    """Yield a line for each signature of a name, and of the class's members."""
+    """Yield a line for each signature of a name and of a class's members."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
             is_value = "property" in decorators(node)
@@ -68,14 +68,14 @@ def today() -> list[str]:
         for name in module.all():
             try:
                 nodes = module.entry(name).nodes
-            except KeyError:  # a module
+            except KeyError:  # The name is a module.
                 nodes = [None]
             lines.update(describe(f"{address}.{name}", nodes))
     return sorted(lines)
 
 
 def version() -> str:
-    """Return what CMakeLists.txt says."""
+    """Return the version in CMakeLists.txt."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     found = re.search(r"project\(gpuos VERSION ([\d.]+)", text)
     assert found is not None
@@ -83,21 +83,21 @@ def version() -> str:
 
 
 def signature_of(text: str) -> inspect.Signature:
-    """Return the signature of `(a, b=1)`; every default value is None."""
+    """Return the signature of `(a, b=1)`. Make every default value None."""
     tree = ast.parse(f"def f{text}: ...")
     arguments = tree.body[0].args
     none = ast.copy_location(ast.Constant(None), tree.body[0])
     arguments.defaults = [none for _ in arguments.defaults]
     arguments.kw_defaults = [each and none for each in arguments.kw_defaults]
     space: dict[str, object] = {}
-    exec(compile(tree, "<signature>", "exec"), space)  # noqa: S102 (ours)
+    exec(compile(tree, "<signature>", "exec"), space)  # noqa: S102 (own text)
     return inspect.signature(space["f"])
 
 
 def calls_of(signature: inspect.Signature) -> Iterator[tuple[list, list]]:
-    """Yield calls that it takes: names of values by place, and keywords.
+    """Yield calls that fit: names of positional values, and keywords.
 
-    A value that has no name is NAMELESS.
+    A value without a name is NAMELESS.
     """
     kinds = [one.kind for one in signature.parameters.values()]
     several = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -124,14 +124,14 @@ def calls_of(signature: inspect.Signature) -> Iterator[tuple[list, list]]:
 
 
 def allows(new: str, old: str) -> bool:
-    """Whether every call that the old signature takes is one of the new."""
+    """Return whether the new signature accepts every call of the old one."""
     now = signature_of(new)
     for values, keywords in calls_of(signature_of(old)):
         try:
             bound = now.bind(*values, **dict.fromkeys(keywords))
         except TypeError:
             return False
-        # Another name at a place means something else.
+        # A different name at a position has a different meaning.
         for name, value in bound.arguments.items():
             if isinstance(value, str) and value not in (name, NAMELESS):
                 return False
@@ -139,7 +139,7 @@ def allows(new: str, old: str) -> bool:
 
 
 def broken(old: list[str], new: list[str]) -> list[str]:
-    """Return the old lines whose uses the new lines do not allow."""
+    """Return the old lines with calls that the new lines refuse."""
     now: dict[str, list[str]] = {}
     for line in new:
         name, bracket, rest = line.partition("(")
@@ -155,14 +155,14 @@ def broken(old: list[str], new: list[str]) -> list[str]:
 
 
 def may_break(old: str, new: str) -> bool:
-    """Whether the version numbers allow it: 0.1 to 0.2, 1.4 to 2.0."""
+    """Return whether the version allows breaks: 0.1 to 0.2, 1.4 to 2.0."""
     before, after = old.split("."), new.split(".")
     parts = 2 if before[0] == "0" else 1
     return before[:parts] != after[:parts]
 
 
 def check() -> list[str]:
-    """Return what breaks a promise of the version number; empty: nothing."""
+    """Return the lines that break the version number's promise."""
     first, *old = TARGET.read_text(encoding="utf-8").splitlines()
     if may_break(first.split()[2], version()):
         return []

@@ -1,13 +1,14 @@
-"""Runs seeded PyTorch programs many times and compares every bit.
+"""Run seeded PyTorch programs many times and compare every bit.
 
     scripts/figures same [--runs 100] [--device cpu|cuda] [--steps 60]
                          [--jobs 1] [--default] [--only NAME...]
 
-Each run is a process of its own under `scheduler(deterministic=True)`. Runs
+Each run is a separate process under `scheduler(deterministic=True)`. Runs
 differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread, the moment of
-compilation and the compiler's time. The first result that
-differs from the first run's is printed with its operator. `--jobs`: how many
-runs at a time. `--default`: without `deterministic=True`, which may differ.
+compilation and the compiler's time. The script prints the first result that
+differs from the first run, with its operator. `--jobs` is the number of
+simultaneous runs. `--default` omits `deterministic=True`, so results may
+differ.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 WORKERS = (1, 2, 4)
 FLUSH_MS = (0.2, 2.0, 50.0)
-COMPILE_AFTER = (2, 5, 20, 0)  # calls of a program; 0: never
+COMPILE_AFTER = (2, 5, 20, 0)  # calls of a program, or 0 for never
 LIMIT_S = 600
 PROGRAMS: dict[str, Any] = {}
 
@@ -38,7 +39,7 @@ def program(function: Any) -> Any:
     return function
 
 
-# ---- programs: each calls `note(operator, result)` for what is compared
+# ---- Programs. Each calls `note(operator, result)` for compared results.
 
 
 @program
@@ -167,13 +168,13 @@ def policy_gradient(torch: Any, note: Any, device: str, steps: int) -> None:
         state = note("state", state * 0.98 + 0.02 * choice[:, None])
 
 
-# ---- one run, in a process of its own
+# ---- One run in a separate process.
 
 
 def run_once(
     options: argparse.Namespace, choice: dict[str, Any], folder: str, site: str
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return what every program noted, as digests."""
+    """Return the digests of every program's noted results."""
     cache = Path(tempfile.mkdtemp(prefix="cache-", dir=folder))
     compiler = cache / "c++"
     compiler.write_text(
@@ -182,13 +183,13 @@ def run_once(
     compiler.chmod(0o755)
     os.environ |= {
         "GPUOS_WORKERS": str(choice["workers"]),
-        # Nothing that an earlier run compiled.
+        # The cache has no code of an earlier run.
         "GPUOS_CACHE_DIR": str(cache),
         "CXX": str(compiler),
     }
     sys.path.insert(0, site)
 
-    import torch  # noqa: PLC0415 (the parent needs none)
+    import torch  # noqa: PLC0415 (only in children)
 
     import gpuos  # noqa: PLC0415
     import gpuos.torch  # noqa: PLC0415
@@ -202,8 +203,8 @@ def run_once(
 
     gpuos.Runtime = runtime  # type: ignore[assignment,misc]
     if choice["busy"]:
-        # It hands the interpreter over 50 times as often as by default, since
-        # a step of training asks for it a hundred times.
+        # Threads switch 50 times as often as by default. A training step needs
+        # the interpreter a hundred times.
         sys.setswitchinterval(1e-4)
         threading.Thread(target=_spin, daemon=True).start()
     return {
@@ -239,11 +240,11 @@ def _digest(torch: Any, result: Any) -> str:
     return hashlib.sha256(data.numpy().tobytes()).hexdigest()[:16]
 
 
-# ---- all runs
+# ---- All runs.
 
 
 def choose(index: int) -> dict[str, Any]:
-    """Return how run `index` differs from the others."""
+    """Return the settings of run `index`."""
     dice = random.Random(index)
     return {
         "workers": WORKERS[index % len(WORKERS)],
@@ -257,20 +258,20 @@ def choose(index: int) -> dict[str, Any]:
 def run_child(
     options: argparse.Namespace, folder: str, site: str, choice: dict[str, Any]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return what the programs of one run noted, in a process of its own."""
+    """Return the digests of one run in a separate process."""
     spawn = multiprocessing.get_context("spawn")
-    # The alarm ends a process that hangs, or that nobody waits for any more.
+    # The alarm ends a process that hangs or has lost its parent.
     alarm = {"initializer": signal.alarm, "initargs": (LIMIT_S,)}
     with ProcessPoolExecutor(1, spawn, **alarm) as pool:
         return pool.submit(run_once, options, choice, folder, site).result()
 
 
 def make_site(folder: Path) -> str:
-    """Return a folder with a bridge, for runs that have caches of their own.
+    """Return a folder with a bridge, for runs with separate caches.
 
-    Their compilers are not those of the bridge, which is no matter here.
+    The bridge has a different compiler than the runs. This is harmless here.
     """
-    import gpuos  # noqa: PLC0415 (as run_once)
+    import gpuos  # noqa: PLC0415 (as in run_once)
     from gpuos import choosing  # noqa: PLC0415
     from gpuos.torch import building  # noqa: PLC0415
 
@@ -292,7 +293,7 @@ def first_difference(
     expected: dict[str, list[tuple[str, str]]],
     came: dict[str, list[tuple[str, str]]],
 ) -> str | None:
-    """Return where two runs differ first, or None."""
+    """Return the first difference of two runs, or None."""
     for name, notes in expected.items():
         for index, (one, other) in enumerate(
             zip(notes, came[name], strict=True)
@@ -321,7 +322,7 @@ def parser_of() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Run everything; return the number of runs that differ, 1 at most."""
+    """Run all programs. Return 1 if runs differ, else 0."""
     options = parser_of().parse_args(arguments)
     differ = 0
     expected = None
@@ -338,7 +339,7 @@ def main(arguments: list[str]) -> int:
                 sys.stdout.write(text)
                 sys.stdout.flush()
         finally:
-            # A run that failed, or Ctrl-C: the others need not begin.
+            # After a failed run or Ctrl-C the other runs do not begin.
             pool.shutdown(cancel_futures=True)
     sys.stdout.write(f"{differ} of {options.runs} runs differ from the first\n")
     return min(differ, 1)

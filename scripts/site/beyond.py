@@ -1,7 +1,7 @@
-"""Files outside docs/ that pages link to, as pages below `tree/`.
+"""Add files outside of docs/ that pages link to, as pages below `tree/`.
 
-A link of a page leads to a file of the repository, so that it can be followed
-there too. In the site docs/ is the top, and everything else is in `tree/`.
+A link of a page leads to a file of the repository, so that it also works there.
+In the site docs/ is the top folder, and all other files are in `tree/`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 TREE = "tree/"
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
-# Of a picture that is written as HTML, for one theme each.
+# An HTML picture has one source for each theme.
 SOURCE = re.compile(r'\b(src|srcset)="([^"\s]+)"')
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-# Who searches wants pages, not sources.
+# The search omits sources, because readers search for pages.
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 LANGUAGES = {
@@ -34,7 +34,7 @@ LANGUAGES = {
 
 
 def uri_of(path: str) -> str:
-    """Return where a file of the repository is in the site."""
+    """Return the address in the site of a file of the repository."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     stem, suffix = posixpath.splitext(path)
@@ -44,12 +44,12 @@ def uri_of(path: str) -> str:
 
 
 def path_of(uri: str) -> str:
-    """Return the file of the repository that a page was, for its links."""
+    """Return the repository's file of a page, for its links."""
     return uri.removeprefix(TREE) if uri.startswith(TREE) else "docs/" + uri
 
 
 def file_at(root: Path, link: str, page: str) -> str | None:
-    """Return the file that a link of `page` means; a folder's is its README."""
+    """Return the file of a link in `page`. A folder stands for its README."""
     if "://" in link or link.startswith(("/", "mailto:")):
         return None
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
@@ -59,7 +59,7 @@ def file_at(root: Path, link: str, page: str) -> str | None:
 
 
 def texts(markdown: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a page, and whether links in them are links."""
+    """Yield the parts of a page, and whether their links work (not in code)."""
     part, fence = "", ""
     for line in markdown.splitlines(keepends=True):
         found = FENCE.match(line)
@@ -74,7 +74,7 @@ def texts(markdown: str) -> Iterator[tuple[str, bool]]:
 
 
 def said(root: Path, words: str, link: str, path: str) -> str:
-    """Return the words of a link: a page's title for the name of its file."""
+    """Return the words of a link. A page's title replaces its file name."""
     if words not in (link, posixpath.basename(link)) or path[-3:] != ".md":
         return words
     title = TITLE.search((root / path).read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def said(root: Path, words: str, link: str, path: str) -> str:
 
 
 def with_links_of_the_site(root: Path, uri: str, markdown: str) -> str:
-    """Return a page with the links that it has in the site."""
+    """Return a page with its links converted for the site."""
     page = path_of(uri)
 
     def replaced(found: re.Match[str]) -> str:
@@ -97,7 +97,7 @@ def with_links_of_the_site(root: Path, uri: str, markdown: str) -> str:
         path = file_at(root, found[2], page)
         if path is None:
             return found[0]
-        # Nobody changes HTML for the folder in which the page's address is.
+        # MkDocs does not convert HTML, so compute the path from the address.
         there = posixpath.relpath(uri_of(path), address_of(uri) or ".")
         return f'{found[1]}="{there}"'
 
@@ -123,7 +123,7 @@ def linked(root: Path, page: str, markdown: str) -> set[str]:
 
 
 def content(root: Path, path: str) -> str:
-    """Return a file as a page; what is not Markdown as one block of code."""
+    """Return a file as a page. Make other files than Markdown a code block."""
     text = (root / path).read_text(encoding="utf-8")
     suffix = posixpath.splitext(path)[1]
     if suffix == ".md":
@@ -135,10 +135,10 @@ def content(root: Path, path: str) -> str:
 
 
 def pages(root: Path, made: dict[str, str]) -> dict[str, str]:
-    """Return all that is reached by links: address and text.
+    """Return the address and text of all pages that links reach.
 
-    The links begin in docs/, in pages that were made (`made`), and in those of
-    the first folder, which the menu has.
+    The links begin in docs/, in generated pages (`made`), and in pages of the
+    repository's top folder. The menu has the latter.
     """
     begin = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
     known = {path.relative_to(root).as_posix() for path in begin}

@@ -1,4 +1,4 @@
-"""Pages of the public headers: what each declares, and its comments."""
+"""Make pages of the public headers' declarations and comments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headers import Declaration
 
 FOLDER = "reference/cpp/"
-# Words that begin a rule in a comment.
+# These words begin a rule in a comment.
 RULE = re.compile(r"(?:^|\n+)(Throws|Threads|Lifetime|Order|Units):")
 SOURCES = "../../../include/gpuos/"
 
@@ -24,7 +24,7 @@ def block(code: list[str]) -> str:
 
 
 def together(found: list[Declaration]) -> list[list[Declaration]]:
-    """Group what stands together under one comment."""
+    """Group the declarations that share one comment."""
     groups: list[list[Declaration]] = []
     for each in found:
         if (
@@ -39,9 +39,9 @@ def together(found: list[Declaration]) -> list[list[Declaration]]:
 
 
 def part(group: list[Declaration], level: int) -> str:
-    """Return what a page says of some declarations under one comment."""
+    """Return the text of declarations that share one comment."""
     first = group[0]
-    # Members have no title of their own, or the list of titles is too long.
+    # Members do not have titles, which would make a long list.
     title = f"## `{first.name}`\n\n" if level == 0 else ""
     if first.members and level > 0:
         title = f"### `{first.name}`\n\n"
@@ -54,7 +54,7 @@ def part(group: list[Declaration], level: int) -> str:
 
 
 def page(path: Path) -> str:
-    """Return the page of a header; empty if it declares nothing."""
+    """Return the page of a header, or "" if it declares nothing."""
     found = headers.declarations(path.read_text(encoding="utf-8").splitlines())
     if not found:
         return ""
@@ -66,11 +66,11 @@ def page(path: Path) -> str:
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the pages: address and text."""
+    """Return the pages by address."""
     texts = {
         path: page(path)
         for path in sorted(root.glob("include/gpuos/*.h"))
-        if path.stem != "gpuos"  # which only includes the others
+        if path.stem != "gpuos"  # It only includes the others.
     }
     lines = [
         "# C++\n",

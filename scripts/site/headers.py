@@ -1,7 +1,7 @@
-"""The declarations of a public header, each with the comment above it.
+"""Read the declarations of a public header with the comments above them.
 
-It leans on the form that clang-format gives: a declaration begins at the column
-of its scope, and ends where its brackets are closed.
+The parser relies on clang-format. A declaration begins at the column of its
+scope, and ends after its last closing bracket.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ SCOPE = re.compile(
 AHEAD = re.compile(r"^(?:class|struct|enum class) \w+[^{]*;$", re.DOTALL)
 HIDDEN = re.compile(r"^(?:static_assert|friend|~)|= (?:delete|default);$")
 TYPE = re.compile(r"^(?:enum class|enum|class|struct|union|using) (\w+)")
-# What stands before a function's parameters, a value or a body.
+# The text before a function's parameters, a value or a body.
 HEAD = re.compile(r"^(.*?)(?:\(| =|[{;\[])", re.DOTALL)
 TEMPLATE = re.compile(r"^template <.*?>\s+(?:requires.*?\n)?(?=\w)", re.DOTALL)
-# Something made of a list by a macro.
+# A macro call, which declares names from a list.
 MACRO = re.compile(r"^\s*([A-Z_]+)\(.*\)$")
-# Text in which brackets mean nothing.
+# Comments and literals, whose brackets do not count.
 QUIET = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'")
 FUNCTION = re.compile(r"^[^={]*?\(")
 LIST = re.compile(r"\)(?:\s*(?:const|noexcept))*\s*(:\s[^:].*)$", re.DOTALL)
 
 
 class Declaration(NamedTuple):
-    """What a header declares."""
+    """A declaration of a header."""
 
     doc: str
     code: str
     name: str
-    follows: bool  # the one before it, without a line or comment between
+    follows: bool  # no line or comment before it
     members: list[Declaration]
 
 
 def quiet(text: str) -> str:
-    """Return text of the same length without comments, texts and letters."""
+    """Blank comments and literals. Keep the length of the text."""
     return QUIET.sub(lambda found: " " * len(found[0]), text)
 
 
@@ -49,7 +49,7 @@ def depth(text: str) -> int:
 
 
 def without_body(code: str) -> str:
-    """Return the declaration of a function that is defined."""
+    """Return the declaration of a function from its definition."""
     plain = quiet(code)
     found = FUNCTION.match(plain)
     if not found or not plain.rstrip().endswith("}"):
@@ -58,7 +58,7 @@ def without_body(code: str) -> str:
     for place, letter in enumerate(plain):
         level += (letter == "(") - (letter == ")")
         if letter == "{" and level == 0:
-            # A constructor's list may have braces: it is cut with the body.
+            # A constructor's list may have braces. Remove it with the body.
             head = code[:place].rstrip()
             return (
                 LIST.sub(
@@ -70,7 +70,7 @@ def without_body(code: str) -> str:
 
 
 def name_of(code: str) -> str:
-    """Return the name that a declaration declares; empty if it has none."""
+    """Return the name that a declaration declares, or ""."""
     text = TEMPLATE.sub("", code)
     if found := TYPE.match(text):
         return found[1]
@@ -90,7 +90,7 @@ def declaration(
     if scope is None:
         code = without_body(code)
         return Declaration(doc, code, name_of(code), follows, [])
-    # The first line that opens it, and what is inside.
+    # Find the first line that opens the scope, and read its inside.
     first = next(i for i, x in enumerate(lines) if "{" in quiet(x))
     members = declarations(lines[first + 1 : -1], indent + 2)
     head = code[: scope.end()].removesuffix("{").rstrip() + ";"
@@ -98,7 +98,7 @@ def declaration(
 
 
 def declarations(lines: list[str], indent: int = 0) -> list[Declaration]:
-    """Return what lines of one scope declare to those outside."""
+    """Return the public declarations in the lines of one scope."""
     found: list[Declaration] = []
     doc: list[str] = []
     is_open, follows, i = True, False, 0
@@ -123,7 +123,7 @@ def declarations(lines: list[str], indent: int = 0) -> list[Declaration]:
             doc, follows = [], False
         elif not (
             access
-            or line == "}"  # of a namespace
+            or line == "}"  # end of a namespace
             or NAMESPACE.match(line)
             or line.lstrip().startswith("//")
         ):

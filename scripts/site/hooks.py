@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site: `hooks` of mkdocs.yml."""
+"""Implement MkDocs' hooks for the site, which mkdocs.yml names."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mkdocs.hooks.gpuos")
 ROOT = Path(__file__).resolve().parents[2]
-# MkDocs knows one word behind the language; these blocks have two.
+# MkDocs accepts one word as the language, but these blocks have two.
 FOR_A_GPU = re.compile(r"^```python gpu$", re.MULTILINE)
 STYLE = "style.css"
-# Found after the pages for users: those for whoever changes gpuos.
+# The search shows these pages for developers after the pages for users.
 FOR_DEVELOPERS = re.compile(r"(tree/(?!examples/)\.?\w+|lab)/")
-# In the menu: every page of a folder.
+# In the menu this suffix stands for every page of a folder.
 EVERY = "/**"
 
-# Address and text of the pages that are no files of docs/.
+# The texts of the pages outside of docs/, by address.
 made: dict[str, str] = {}
 
 
 def in_folder(folder: str) -> list[str]:
-    """Return the pages of a folder; the first one is the folder's own."""
+    """Return the pages of a folder. The first one is its index."""
     files = {
         path.relative_to(ROOT / "docs").as_posix()
         for path in (ROOT / "docs" / folder).glob("*.md")
@@ -44,7 +44,7 @@ def in_folder(folder: str) -> list[str]:
 
 
 def expanded(menu: Any) -> Any:
-    """Return the menu, or a part of it, with the pages of its folders."""
+    """Expand the folders in the menu or a part of it to their pages."""
     if isinstance(menu, list):
         return [expanded(part) for part in menu]
     if isinstance(menu, dict):
@@ -53,7 +53,7 @@ def expanded(menu: Any) -> Any:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Make the pages that are not files of docs/, and put them in the menu."""
+    """Make the pages outside of docs/, and put them in the menu."""
     made.clear()
     made.update(python_reference.pages(ROOT))
     made.update(cpp_reference.pages(ROOT))
@@ -63,7 +63,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that were made."""
+    """Add the generated pages."""
     style = (Path(__file__).parent / STYLE).read_text(encoding="utf-8")
     for uri, text in {**made, STYLE: style}.items():
         files.append(File.generated(config, uri, content=text))
@@ -73,7 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(
     markdown: str, page: Page, config: MkDocsConfig, files: Files
 ) -> str:
-    """Measure what is measured here, and let links lead to the site's pages."""
+    """Measure marked blocks, and convert links for the site."""
     del config, files
     if FOR_DEVELOPERS.match(page.file.src_uri):
         page.meta.setdefault("search", {"boost": 0.2})
@@ -81,7 +81,7 @@ def on_page_markdown(
     if measured.MEASURED.search(text):
         try:
             text = measured.with_numbers_of_here(text)
-        except RuntimeError as error:  # no PyTorch, or no compiler
+        except RuntimeError as error:  # lacks PyTorch or a compiler
             reason = str(error).splitlines()[-1]
             log.info("%s keeps its numbers: %s", page.file.src_uri, reason)
     text = FOR_A_GPU.sub('```python title="on a GPU"', text)

@@ -1,8 +1,8 @@
-"""Pages whose programs are run where the site is built, for their numbers.
+"""Run the programs of pages for their numbers, on the machine of the site.
 
-A block of text that is `measured` stands behind the Python that printed it. Its
-last line says where and when that was; the site has the numbers of its own
-machine, and the page those that are stored.
+A text block with the mark `measured` follows the Python that printed it. Its
+last line says where and when. The site has the numbers of its own machine. The
+page in the repository has stored numbers.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 MEASURED = re.compile(r"^```text measured$", re.MULTILINE)
-# "?" is a number that nobody has measured yet.
+# "?" stands for a number without a measurement.
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*|\?")
 SPACES = re.compile(r" +")
 END = "--- the end of a block ---\n"
-LIMIT_S = 600  # PyTorch's bridge may have to be compiled first
+LIMIT_S = 600  # includes the compilation of PyTorch's bridge
 PRINT_DEVICE = """
 import gpuos
 print(*[f.version for f in gpuos.diagnose() if f.found and f.what == "device 0"])
@@ -33,7 +33,7 @@ print(*[f.version for f in gpuos.diagnose() if f.found and f.what == "device 0"]
 
 
 class Block(NamedTuple):
-    """Python of a page, and what it prints."""
+    """Python code of a page, and its output."""
 
     needs_gpu: bool
     code: str
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> list[Block]:
-    """Return the blocks of a page, without the places of measured ones."""
+    """Return the blocks of a page. Drop the last line of measured outputs."""
     found = []
     for gpu, code, measured, output in BLOCK.findall(page):
         kept = output
@@ -59,13 +59,13 @@ def shape_of(output: str) -> str:
 
 @functools.cache
 def gpu() -> str:
-    """Return the name of the first GPU; empty if there is none."""
+    """Return the name of the first GPU, or ""."""
     done = python(PRINT_DEVICE)
     return done.stdout.strip()
 
 
 def machine() -> str:
-    """Return what is measured on, and when."""
+    """Return the name of this machine and the date."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
     name = model[1] if model else os.uname().machine
@@ -92,7 +92,7 @@ def outputs(codes: tuple[str, ...]) -> list[str]:
     Raises
     ------
     RuntimeError
-        If one of them fails, or takes too long; the text is what Python said.
+        If a block fails or takes too long. The text is Python's error.
     """
     try:
         done = python(f"print({END[:-1]!r})\n".join([*codes, ""]))
@@ -104,9 +104,9 @@ def outputs(codes: tuple[str, ...]) -> list[str]:
 
 
 def with_numbers_of_here(page: str) -> str:
-    """Return a page with what its blocks print on this machine.
+    """Return a page with the outputs of its blocks on this machine.
 
-    Blocks that need a GPU keep what is stored where there is none.
+    Without a GPU, blocks that need one keep the stored output.
     """
     is_run = [bool(gpu()) or not block.needs_gpu for block in blocks(page)]
     runs = [b.code for b, run in zip(blocks(page), is_run, strict=True) if run]

@@ -1,6 +1,7 @@
-"""What a module of the package has: its names, how they are called, docstrings.
+"""Read a module's names, signatures and docstrings.
 
-They are read, not imported: the extension module's from its stub.
+The reader parses sources without an import. It parses the stub of the extension
+module.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ if TYPE_CHECKING:
 WIDTH = 80
 CORE = "gpuos._core"
 SHOWN = ("__init__", "__call__", "__getitem__", "__setitem__")
-# Of which gpuos.functions takes its functions.
+# gpuos.functions takes its functions from this class.
 FUNCTIONS = "_Functions"
 
 
 class Entry(NamedTuple):
-    """A name: what declares it, its docstring, and what a class has."""
+    """A name with its declarations, its docstring, and a class's members."""
 
     name: str
-    nodes: list[Any]  # more than one: overloads
+    nodes: list[Any]  # several for overloads
     doc: str | None
     members: list[Entry]
 
 
 def split(text: str) -> list[str]:
-    """Split at the commas that are in no bracket."""
+    """Split at the commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
@@ -40,9 +41,9 @@ def split(text: str) -> list[str]:
 
 
 def signature(node: ast.FunctionDef) -> str:
-    """Return how a function is called, in lines that are short enough."""
+    """Return the signature of a function in lines of at most 80 columns."""
     parts = split(ast.unparse(node.args))
-    # What begins with a line is no caller's.
+    # A parameter with an underscore is not for callers.
     parts = [x for x in parts if x != "self" and not x.startswith("_")]
     if parts[:1] == ["/"]:
         parts.pop(0)
@@ -61,7 +62,7 @@ def decorators(node: Any) -> list[str]:
 
 
 def alias(node: ast.AnnAssign) -> str:
-    """Return what a type is another name of."""
+    """Return the definition of a type alias."""
     line = ast.unparse(node)
     name, _, what = line.replace(": TypeAlias", "", 1).partition(" = ")
     if len(f"{name} = {what}") <= WIDTH:
@@ -70,7 +71,7 @@ def alias(node: ast.AnnAssign) -> str:
 
 
 def declaration(nodes: list[Any]) -> str:
-    """Return the code that shows what a name is."""
+    """Return the code that declares a name."""
     node = nodes[0]
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(map(ast.unparse, node.bases))
@@ -86,10 +87,10 @@ def declaration(nodes: list[Any]) -> str:
 
 
 def declared(body: list[ast.stmt]) -> dict[str, list[Any]]:
-    """Return what a module or class declares, by name."""
+    """Return the declarations of a module or class by name."""
     found: dict[str, list[Any]] = {}
     for node, after in zip(body, [*body[1:], None], strict=True):
-        if isinstance(node, ast.If):  # TYPE_CHECKING
+        if isinstance(node, ast.If):  # if TYPE_CHECKING
             found = {**declared(node.body), **found}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             if not any(x.endswith(".setter") for x in decorators(node)):
@@ -104,12 +105,12 @@ def declared(body: list[ast.stmt]) -> dict[str, list[Any]]:
 def is_shown(name: str, nodes: list[Any]) -> bool:
     returns = getattr(nodes[-1], "returns", None)
     if returns is not None and ast.unparse(returns) == "NoReturn":
-        return False  # what nobody may call
+        return False  # It always raises.
     return name in SHOWN or not name.startswith("_")
 
 
 def written_doc(nodes: list[Any]) -> str | None:
-    """Return the docstring in a source; of overloads the last one has it."""
+    """Return the docstring in a source. The last overload has it."""
     node = nodes[-1]
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return ast.get_docstring(node)
@@ -117,7 +118,7 @@ def written_doc(nodes: list[Any]) -> str | None:
 
 
 def members(node: Any) -> list[Entry]:
-    """Return what a class has."""
+    """Return the members of a class."""
     if not isinstance(node, ast.ClassDef):
         return []
     return [
@@ -145,7 +146,7 @@ class Module:
         }
 
     def all(self) -> list[str]:
-        """Return the names of `__all__`; a module without a list has FUNCTIONS."""
+        """Return the names of `__all__`, or of FUNCTIONS without a list."""
         for node in self.body:
             if not isinstance(node, ast.Assign):
                 continue
@@ -159,7 +160,7 @@ class Module:
         return {member.name: member for member in members}
 
     def origin(self, name: str) -> str:
-        """Return the module that a name is imported from, or this one."""
+        """Return the module that this one imports a name from, or this one."""
         for node in self.body:
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [alias.asname or alias.name for alias in node.names]
@@ -171,7 +172,7 @@ class Module:
         return self.name
 
     def entry(self, name: str) -> Entry:
-        """Return a name, wherever it is defined. Raises: KeyError."""
+        """Return a name's entry in any module. Raise KeyError if missing."""
         if name in self.own:
             return self.own_entry(name)
         origin = self.origin(name)

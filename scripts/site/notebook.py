@@ -1,4 +1,4 @@
-"""A notebook as a page: its texts, its code and the outputs that it stores."""
+"""Make a page of a notebook's texts, code and stored outputs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def block(text: str, language: str) -> str:
-    """Return a fenced block, whose fence is longer than any in the text."""
+    """Return a fenced block. Its fence is longer than any in the text."""
     return f"````{language}\n{text.rstrip()}\n````\n"
 
 
 def text_of(output: dict[str, Any]) -> str:
-    """Return what an output says as text; pictures are left out."""
+    """Return the text of an output, without pictures."""
     if output["output_type"] == "error":
         return f"{output['ename']}: {output['evalue']}"
     found = output.get("text") or output.get("data", {}).get("text/plain", "")
@@ -20,7 +20,7 @@ def text_of(output: dict[str, Any]) -> str:
 
 
 def page(text: str) -> str:
-    """Return the page of a notebook, given as JSON."""
+    """Return the page of a notebook in JSON."""
     parts = []
     for cell in json.loads(text)["cells"]:
         source = "".join(cell["source"])

@@ -1,4 +1,4 @@
-"""Docstrings in NumPy's form as Markdown."""
+"""Convert docstrings of NumPy's form to Markdown."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 
 RULE = re.compile(r"^-{3,}$")
 LISTS = ("Parameters", "Raises", "Attributes")
-# Lists, unless they are one word or a sentence.
+# These are lists, unless they are one word or a sentence.
 OFTEN_LISTS = ("Returns", "Yields")
 CODE = re.compile(r"(``[^`]+``|`[^`]*`)")
 SPECIAL = re.compile(r"([*_\[\]])")
 
 
 def escaped(text: str) -> str:
-    """Return text whose characters mean themselves, except code in `...`."""
+    """Escape the special characters of text, except in code (`...`)."""
     parts = CODE.split(text)
     for i in range(0, len(parts), 2):
         plain = parts[i].replace("&", "&amp;").replace("<", "&lt;")
@@ -23,7 +23,7 @@ def escaped(text: str) -> str:
 
 
 def sections(text: str) -> list[tuple[str, list[str]]]:
-    """Return the parts of a docstring, each with its title; "" is the first's."""
+    """Return a docstring's parts with titles. The first title is ""."""
     found: list[tuple[str, list[str]]] = [("", [])]
     lines = text.splitlines()
     for line, below in zip(lines, [*lines[1:], ""], strict=False):
@@ -35,7 +35,7 @@ def sections(text: str) -> list[tuple[str, list[str]]]:
 
 
 def items(lines: list[str]) -> str:
-    """Return a list: what is not indented names an item, the rest tells it."""
+    """Return a list. Lines without indent name items, others explain them."""
     out: list[str] = []
     for line in filter(str.strip, lines):
         if line.startswith(" "):
@@ -49,7 +49,7 @@ def items(lines: list[str]) -> str:
 
 
 def prose(lines: list[str]) -> str:
-    """Return paragraphs, and examples (>>>) as blocks of code."""
+    """Return paragraphs, with examples (>>>) as blocks of code."""
     out = []
     for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n")):
         if part.lstrip().startswith(">>>"):
@@ -60,7 +60,7 @@ def prose(lines: list[str]) -> str:
 
 
 def markdown(doc: str | None) -> str:
-    """Return a docstring as Markdown; empty if there is none."""
+    """Return a docstring as Markdown, or "" without a docstring."""
     parts = []
     for title, lines in sections(inspect.cleandoc(doc or "")):
         is_list = title in LISTS or (

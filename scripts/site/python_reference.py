@@ -1,4 +1,4 @@
-"""Pages of what `import gpuos` gives: how it is called, and its docstring."""
+"""Make pages of the package's signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FOLDER = "reference/python/"
 
 
 class Topic(NamedTuple):
-    """A page: its title, what it begins with, and which names it has."""
+    """A page with its title, its introduction and its names."""
 
     title: str
     about: str
-    names: str = ""  # none: all of the module's `__all__`
+    names: str = ""  # empty for the module's `__all__`
     module: str = "gpuos"
 
 
@@ -89,14 +89,14 @@ TOPICS = {
 
 
 def part(entry: Entry, level: int) -> str:
-    """Return what a page says of one name."""
+    """Return the text of one name."""
     code = f"```python\n{declaration(entry.nodes)}\n```\n"
     title = f"{'#' * level} `{entry.name}`\n"
     return "\n".join([title, code, numpydoc.markdown(entry.doc)])
 
 
 def item(entry: Entry) -> str:
-    """Return a line of a list: a field, and what it means."""
+    """Return a list item with a field and its docstring."""
     text = " ".join(str(entry.doc).split())
     return f"- `{declaration(entry.nodes)}`: {text}"
 
@@ -106,13 +106,13 @@ def is_field(entry: Entry) -> bool:
 
 
 def page(root: Path, topic: Topic) -> str:
-    """Return a page: each name, and below a class what it has."""
+    """Return a page with each name, and a class's members below it."""
     module = Module(root, topic.module)
     parts = [f"# {topic.title}\n\n{topic.about}"]
     for name in topic.names.split() or module.all():
         found = module.entry(name)
         parts.append(part(found, 2))
-        # Fields need no titles.
+        # Fields do not need titles.
         fields = [x for x in found.members if is_field(x)]
         told = [x for x in fields if x.doc]
         untold = [declaration(x.nodes) for x in fields if not x.doc]
@@ -126,7 +126,7 @@ def page(root: Path, topic: Topic) -> str:
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the pages: address and text."""
+    """Return the pages by address."""
     lines = [
         "# Python\n",
         "What each name takes, gives and raises, from its docstring.",

@@ -1,4 +1,4 @@
-"""`python -m gpuos bench`: measure this machine."""
+"""Measure this machine for `python -m gpuos bench`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from gpuos.bench.timing import environment
 __all__ = ["main", "make_parser", "start"]
 
 INTERRUPTED = 130
-ENDED_BY = 128  # and the signal's number, as shells have it
+ENDED_BY = 128  # plus the signal's number, as in shells
 
 
 @contextlib.contextmanager
 def _folders_of(command: str) -> Iterator[None]:
-    """Have caches, and files of a process that dies, end with the run.
+    """Delete caches and files of killed processes at the end of the run.
 
-    Code from an earlier run would count as compiled now. PyTorch's bridge does.
+    Code of an earlier run would count as compiled in this run. Only the cache
+    of PyTorch's bridge stays.
     """
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
         changes = {"TMPDIR": folder}
@@ -37,10 +38,10 @@ def _folders_of(command: str) -> Iterator[None]:
 
 
 def start(argv: Sequence[str]) -> int:
-    """Run `bench` with its measurements in a process of their own.
+    """Run `bench` with its measurements in a separate process.
 
-    One that kills it, or hangs, is a row that failed: another process goes on
-    with the next.
+    A measurement that kills the process, or hangs, makes a failed row. Another
+    process continues with the next row.
     """
 
     def end(number: int, _frame: object) -> NoReturn:
@@ -59,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(argv: Sequence[str], begin: Callable[..., Here | Apart]) -> int:
-    """Return 0, or 1 if a row failed (not if it is slow)."""
+    """Return 1 if a row failed, else 0. A slow row does not fail."""
     options = make_parser().parse_args(argv)
     measures = [
         measure
@@ -69,7 +70,7 @@ def _run(argv: Sequence[str], begin: Callable[..., Here | Apart]) -> int:
     with _folders_of(options.chosen.name), contextlib.ExitStack() as stack:
         try:
             bench = begin(list(argv))
-        except RuntimeError as error:  # gpuos.Error, or the process died
+        except RuntimeError as error:  # gpuos.Error, or a dead process
             sys.stderr.write(f"gpuos bench: {error}\n")
             return 1
         stack.callback(bench.close)

@@ -1,6 +1,6 @@
-"""Runs measurements in a process of their own.
+"""Run measurements in a separate process.
 
-A measurement may kill that process, or hang until the process is killed. The
+A measurement may crash that process, or hang until a time limit kills it. The
 next measurement then begins in another process.
 """
 
@@ -15,15 +15,15 @@ from typing import Any
 import gpuos
 from gpuos.bench.row import Measure, Row, Series, fail_rows
 
-# The rows of one measurement, and lines of plots.
+# A result has the rows of one measurement, and lines of plots.
 Result = tuple[list[Row], dict[str, Series]]
-START_S = 3600.0  # a bridge to PyTorch may be compiled, once
+START_S = 3600.0  # it may compile a bridge to PyTorch, once
 KILLED_S = 30.0
 ERROR = "error"
 
 
 def serve(pipe: Any, make: Callable[..., Any], arguments: list[str]) -> None:
-    """Send what describes a bench, then the result of each name that comes."""
+    """Send the bench's environment, then the result for each received name."""
     try:
         bench = make(arguments)
     except gpuos.Error as error:
@@ -33,23 +33,23 @@ def serve(pipe: Any, make: Callable[..., Any], arguments: list[str]) -> None:
     try:
         while True:
             measure = bench.measures[pipe.recv()]
-            # The parent kills what hangs, but the parent may be gone by then.
+            # The parent kills a process that hangs, unless it has ended itself.
             signal.alarm(math.ceil(measure.limit_s + KILLED_S))
             pipe.send(bench.measure(measure))
             signal.alarm(0)
     except (EOFError, OSError):
-        return  # nobody is there any more
+        return  # The parent has ended.
 
 
 def reason_of_end(code: int | None) -> str:
-    """Return why a process ended, by its exit code as `multiprocessing` has it."""
+    """Return why a process ended, from its exit code in `multiprocessing`."""
     if code is not None and code < 0:
         return f"its process was ended by {signal.Signals(-code).name}"
     return f"its process ended with exit code {code}"
 
 
 class Apart:
-    """Uses `make(arguments)` in a process, and in a new one if that died.
+    """Uses `make(arguments)` in a process. A new one replaces a dead one.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class Apart:
         spawn = multiprocessing.get_context("spawn")
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=serve, args=(theirs, *self._begin))
-        # A terminal tells both of Ctrl-C, and this process decides.
+        # A terminal sends Ctrl-C to both processes, and the parent decides.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             self._process.start()
@@ -88,19 +88,19 @@ class Apart:
             raise RuntimeError(reason_of_end(self._process.exitcode)) from None
 
     def measure(self, measure: Measure) -> Result:
-        """Return the rows of one measurement, whatever happens to it."""
+        """Return the rows of one measurement, even if it fails."""
         try:
             if not self._process.is_alive():
                 self._start()
             self._pipe.send(measure.name)
             result: Result = self._receive(measure.limit_s)
-        except (OSError, RuntimeError) as error:  # a timeout is an OSError
+        except (OSError, RuntimeError) as error:  # also a timeout
             self.close()
             fail_rows(measure.rows, error)
             return measure.rows, {}
         return result
 
     def close(self) -> None:
-        """End the process, at once."""
+        """End the process at once."""
         self._process.kill()
         self._process.join(KILLED_S)

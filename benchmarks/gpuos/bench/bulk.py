@@ -1,4 +1,4 @@
-"""Streams of independent adds, bursts, one large add."""
+"""Measure streams of independent adds, bursts, and one large add."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RING_TASKS = 64
 def _add_launch_peers(
     context: Context, row: Row, rig: _loops.Rig, elems: int
 ) -> None:
-    """Put launches and CUDA graphs into `row`, in nanoseconds an add."""
+    """Put launches and CUDA graphs into `row`, in nanoseconds per add."""
     sizes = context.sizes
     device = context.peers()
 
@@ -140,7 +140,7 @@ def _add_and_wait(
 
 
 def add_copy_peer(context: Context, row: Row, elems: int, reps: int) -> float:
-    """Put the bandwidth of a copy of float32 into `row`; return GB/s."""
+    """Put the bandwidth of a float32 copy into `row`. Return GB/s."""
     if context.is_cuda:
         copy_s = median(context.peers().copy_us(4 * elems, reps)) / MICRO
         name = "copy on the device GB/s"
@@ -176,7 +176,7 @@ def run_scaling(context: Context, row: Row) -> None:
     else:
         for n in elems.x:
             elems.add("numpy.add", 1e3 * numpy_add(context, n))
-        # A call is one add, whatever the batch.
+        # A call is one add, for every batch size.
         alone_ns = 1e3 * numpy_add(context, 1024)
         for _ in tasks.x:
             tasks.add("numpy.add", alone_ns)
@@ -202,6 +202,6 @@ def _add_peer_lines(
     for n in elems.x:
         add(elems, sizes.launches, sizes.graph_nodes, n, sizes.reps)
     for k in tasks.x:
-        # The lines end where one more point would take seconds.
+        # A line ends before the first point that would take seconds.
         if k <= sizes.launches:
             add(tasks, k, k, 1024, max(sizes.reps, 256 // k))

@@ -1,4 +1,4 @@
-"""Tasks beside a matmul; four callers against every residency."""
+"""Measure tasks next to a matmul, and four callers in every residency."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run_pair(context: Context, row: Row) -> None:
 
 
 class Callers:
-    """Four ways in which programs use a runtime; each returns us a task."""
+    """Four ways to use a runtime. Each returns microseconds per task."""
 
     def __init__(self, context: Context, rt: gpuos.Runtime) -> None:
         self.context = context
@@ -141,7 +141,7 @@ class Callers:
         return self._in_turns(self.context.sizes.round_trips // 4)
 
     def beside_matmul(self) -> float:
-        """Await a task, then a matmul, in turns."""
+        """Await a task and a matmul in turns."""
         matmul = _awaited_matmul(self.context)
         return self._in_turns(self.context.sizes.pairs, matmul)
 
@@ -156,7 +156,7 @@ class Callers:
         return MICRO * seconds_of(run, 3) / count
 
     def pauses(self) -> float:
-        """Await single tasks with milliseconds between them."""
+        """Await single tasks with pauses of milliseconds."""
         times = []
         for i in range(self.context.sizes.pauses):
             time.sleep(PAUSE_S)
@@ -164,7 +164,7 @@ class Callers:
         return median(times)
 
     def check(self) -> None:
-        """Raise unless every output is right."""
+        """Raise an error unless every output is right."""
         wrong = self.out.numpy() != self.source[0] + self.source[1]
         check_right(int(wrong[: self.used].sum()), "a caller's adds")
 

@@ -1,4 +1,4 @@
-"""The words after `bench`."""
+"""Parse the words after `bench`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gpuos.cli.words import program_name
 
 @dataclass(frozen=True)
 class Command:
-    """One word, and the modules whose tables it measures, in their order."""
+    """One word, and the modules whose tables it measures, in order."""
 
     name: str
     summary: str
@@ -36,7 +36,7 @@ class Command:
     has_plot: bool = False
 
     def measures(self) -> list[Measure]:
-        """Return every measurement, with what is asked on one H200."""
+        """Return every measurement, with the targets on one H200."""
         return measures_of(self.modules)
 
 

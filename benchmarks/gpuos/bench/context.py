@@ -1,4 +1,4 @@
-"""The state that the measurements of one run share."""
+"""Hold the state that the measurements of one run share."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WAIT_S = 20.0
 
 
 def size(full: T, *, quick: T | None = None, host: T | None = None) -> T:
-    """Declare a size, and what it is on processors and at most in a hurry."""
+    """Declare a size, its value on processors, and its limit in a quick run."""
     found: T = field(default=full, metadata={"quick": quick, "host": host})
     return found
 
 
 @dataclass
 class Sizes:
-    """How much is measured."""
+    """The amounts of work to measure."""
 
     bulk_tasks: int = size(262_144, quick=65_536, host=16_384)
     burst_tasks: int = 16_384
@@ -79,7 +79,7 @@ class Sizes:
     session_cells: int = size(1000, quick=100)
 
     def quick(self) -> Sizes:
-        """Return sizes for a run of half a minute."""
+        """Return the sizes for a run of half a minute."""
         less: dict[str, Any] = {"torch_compiles": False}
         for one in fields(self):
             value, most = getattr(self, one.name), one.metadata.get("quick")
@@ -91,14 +91,14 @@ class Sizes:
 
 
 def host_sizes() -> Sizes:
-    """Return sizes for processors."""
+    """Return the sizes for processors."""
     found = {one.name: one.metadata.get("host") for one in fields(Sizes)}
     return Sizes(**{k: v for k, v in found.items() if v is not None})
 
 
 @dataclass
 class Context:
-    """Where and how much to measure, and what rows leave for the plot."""
+    """The place and amounts of a measurement, and the plot's lines."""
 
     backend: Backend
     device: int
@@ -109,25 +109,25 @@ class Context:
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the runtimes of this run use a GPU."""
+        """Return whether the runtimes of this run use a GPU."""
         return self.backend == "cuda"
 
     @property
     def modes(self) -> tuple[Residency, ...]:
-        """The residencies worth comparing; processors have one."""
+        """Return the residencies to compare. Processors have one."""
         return ("resident", "burst", "auto") if self.is_cuda else ("resident",)
 
     def on_host(self) -> Context:
-        """Return the same on the processors of this machine."""
+        """Return the same context for the processors of this machine."""
         return replace(self, backend="host")
 
     def need_cuda(self) -> None:
-        """Raise unless there is a GPU."""
+        """Raise an error unless there is a GPU."""
         if not self.is_cuda:
             raise Unavailable(self.why_no_cuda or "needs the cuda backend")
 
     def need_host(self) -> None:
-        """Raise unless tasks run on processors."""
+        """Raise an error unless tasks run on processors."""
         if self.is_cuda:
             message = "needs the host backend"
             raise Unavailable(message)
@@ -135,25 +135,25 @@ class Context:
     def rig(
         self, residency: str, elems: int = 4096, sets: int = SETS, **more: Any
     ) -> contextlib.closing[_loops.Rig]:
-        """Make a runtime with buffers; closed at the end of the block."""
+        """Make a runtime with buffers. The end of the block closes it."""
         options = {"backend": self.backend, "device": self.device, **more}
         return contextlib.closing(
             _loops.Rig(sets, elems, residency=residency, **options)
         )
 
     def runtime(self, residency: Residency, **options: Any) -> gpuos.Runtime:
-        """Make a runtime of the public kind, which a block closes."""
+        """Make a gpuos.Runtime. The end of the block closes it."""
         return gpuos.Runtime(self.backend, self.device, residency, **options)
 
     def peers(self) -> _loops.Device:
-        """Return launches and graphs on the same device."""
+        """Return the launches and graphs of the same device."""
         self.need_cuda()
         return _loops.Device(self.device)
 
     def checked_bulk(
         self, rig: _loops.Rig, tasks: int, elems: int, calls: int = 1
     ) -> float:
-        """Return nanoseconds an add, after the results were checked."""
+        """Return nanoseconds per add, after a check of the results."""
         rig.poison()
         rig.bulk_ns(tasks, elems, 1, 0)
         check_right(rig.count_wrong(tasks, elems), f"add of {elems}")

@@ -1,4 +1,4 @@
-"""The cost of a task that Python submits."""
+"""Measure the cost of a task that Python submits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurements of a command in this process, and what describes it."""
+"""Measure a command in this process, and describe the process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = ("numpy", "torch", "cuda-core", "cupy-cuda13x", "cupy-cuda12x")
 
 
 class Here:
-    """Measures what the words after `bench` name.
+    """Measures the rows that the words after `bench` name.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Here:
     Raises
     ------
     gpuos.Error
-        There is no such backend or device.
+        The backend or device does not exist.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -63,14 +63,14 @@ class Here:
             _compile_bridge()
 
     def measure(self, measure: Measure) -> Result:
-        """Return the rows of one measurement, and all lines of plots so far."""
+        """Return the rows of one measurement, and all plots' lines so far."""
         for row in measure.rows:
             row.is_judged = self.context.is_cuda or row.on_host
         run_measure(self.context, measure)
         return measure.rows, self.context.series
 
     def close(self) -> None:
-        """Do nothing: there is no other process."""
+        """Do nothing, because there is no other process."""
 
 
 def _why_no_cuda(device: int) -> str:
@@ -82,10 +82,10 @@ def _why_no_cuda(device: int) -> str:
 
 
 def _compile_bridge() -> None:
-    # It takes minutes, once; a row that waited for it would be given up.
+    # It takes minutes, once. A row that waits for it would exceed its limit.
     if importlib.util.find_spec("torch") is None:
         return
-    # The rows say what is missing.
+    # The rows report missing parts.
     with contextlib.suppress(gpuos.Error):
         importlib.import_module("gpuos.torch").build(say)
 
@@ -96,7 +96,7 @@ def describe(stats: Stats, command: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     stats : dict
-        Of a runtime of this run.
+        The stats of a runtime of this run.
     command : sequence of str
         After `python -m gpuos bench`.
     """

@@ -1,7 +1,7 @@
-"""Sources that are compiled: new ones, several at once, known ones.
+"""Measure the compilation of new, simultaneous and known sources.
 
-Each peer gets sources that it has not seen, for the same architecture and the
-same standard, once after one that is not timed.
+Each peer gets new sources for the same architecture and standard. It first
+compiles one source that is not timed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _compile(context: Context, text: str, **options: Any) -> gpuos.JitModule:
 
 
 def arch_of(context: Context) -> str:
-    """Return what JitModule compiles for; NVRTC is open then."""
+    """Return JitModule's architecture. NVRTC is then open."""
     return _compile(context, new_small_kernel()).arch
 
 
@@ -69,7 +69,7 @@ def _cuda_core() -> Any:
 
 
 def cuda_core_ms(make: Callable[[], str], arch: str, reps: int) -> float:
-    """Compile with cuda.core's Program; nothing is loaded or kept."""
+    """Compile with cuda.core's Program, without loading or caching."""
     core = _cuda_core()
     kind = "cubin" if arch.startswith("sm_") else "ptx"
     options = core.ProgramOptions(arch=arch, std="c++20")
@@ -81,7 +81,7 @@ def cuda_core_ms(make: Callable[[], str], arch: str, reps: int) -> float:
 
 
 def _cupy_ms(context: Context, make: Callable[[], str], reps: int) -> float:
-    """Compile and load with CuPy's RawModule, which cannot do one alone."""
+    """Compile and load with CuPy's RawModule, which cannot only compile."""
     module = cupy_of(context).RawModule
     options = {"options": ("--std=c++20",), "backend": "nvrtc"}
     return median_ms(
@@ -96,7 +96,7 @@ def _add_peers(
     arch: str,
     parts: int = 1,
 ) -> None:
-    """Put the time of both into `row`, in milliseconds for each of `parts`."""
+    """Put both times into `row`, in milliseconds for each of `parts`."""
     reps = context.sizes.jit_reps
     row.peer(
         "cuda.core Program", lambda: cuda_core_ms(make, arch, reps) / parts
@@ -131,7 +131,7 @@ def run_cold(context: Context, row: Row) -> None:
 def _define_many_ms(context: Context) -> float:
     times = []
     with context.runtime("auto") as rt:
-        # The first loads the workers, so it is not counted.
+        # The first one loads the workers, so it does not count.
         for _ in range(context.sizes.jit_reps + 1):
             names = [
                 f"bench_{new_name()}" for _ in range(context.sizes.jit_many)
@@ -237,7 +237,7 @@ def run_fast(context: Context, default: Row, fast: Row) -> None:
         options = gpuos.JitOptions(fast_compile=level)
         try:
             return _ours_ms(context, make, options=options)
-        except gpuos.InvalidArgument as error:  # of an older NVRTC
+        except gpuos.InvalidArgument as error:  # an older NVRTC
             raise Unavailable(str(error)) from error
 
     default.value = ms("off")

@@ -1,4 +1,4 @@
-"""The measurements of `bench jit` in processes of their own."""
+"""Measure parts of `bench jit` in separate processes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LIMIT_S = 60
 def median_ms(
     compile_one: Callable[[str], object], make: Callable[[], str], reps: int
 ) -> float:
-    """Return the median time to compile a new source of `make`."""
+    """Return the median time to compile a new source from `make`."""
     compile_one(make())
     sources = (make() for _ in range(reps))
     return MILLI * median([seconds(partial(compile_one, s)) for s in sources])
 
 
 def keep(token: str, device: int, reps: int) -> None:
-    """Put the sources of read() into the disk cache."""
+    """Compile the sources of read() into the disk cache."""
     for name in [token, *(f"{token}_{i}" for i in range(reps))]:
         gpuos.JitModule(small_kernel(name), device=device)
 
@@ -53,7 +53,7 @@ def run_child(
     spawn = multiprocessing.get_context("spawn")
     with (
         environment(**variables),
-        # The alarm ends a process that hangs, or that nobody waits for any more.
+        # The alarm ends a process that hangs or has lost its parent.
         ProcessPoolExecutor(1, spawn, signal.alarm, (LIMIT_S,)) as pool,
     ):
         return pool.submit(function, *arguments).result()

@@ -1,4 +1,4 @@
-"""Sources that nobody has compiled before."""
+"""Make sources that no process has compiled before."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import itertools
 import os
 import time
 
-# The token belongs to this process alone, so no older cache has these sources.
+# Only this process has the token, so no older cache has these sources.
 TOKEN = f"{os.getpid()}_{time.time_ns()}"
 _numbers = itertools.count(1)
 
 
 def new_name() -> str:
-    """Return a name that no source has had."""
+    """Return a name that no other source has."""
     return f"{TOKEN}_{next(_numbers)}"
 
 
 def small_kernel(name: str) -> str:
-    """Return a kernel of one multiplication and one addition an element."""
+    """Return a kernel with one multiplication and one addition per element."""
     return f"""
 extern "C" __global__ void scale_{name}(float* x, float by, int n) {{
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -27,12 +27,12 @@ extern "C" __global__ void scale_{name}(float* x, float by, int n) {{
 
 
 def new_small_kernel() -> str:
-    """Return one that nobody has compiled."""
+    """Return a small kernel that no process has compiled."""
     return small_kernel(new_name())
 
 
 def many_kernels(count: int) -> str:
-    """Return a source of `count` small kernels that differ."""
+    """Return a source of `count` different small kernels."""
     return "".join(new_small_kernel() for _ in range(count))
 
 

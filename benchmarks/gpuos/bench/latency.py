@@ -1,4 +1,4 @@
-"""Round trips, the cost of an idle runtime, operators that are replaced."""
+"""Measure round trips, the cost of an idle runtime, and replacements."""
 
 from __future__ import annotations
 

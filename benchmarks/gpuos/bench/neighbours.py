@@ -1,4 +1,4 @@
-"""The host backend beside other processes that want the processors."""
+"""Measure the host backend while other processes use the processors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gpuos.bench.timing import MICRO, busy_processors, environment
 
 TABLE = Table()
 ELEMS = 1024
-ROUND = {"awaited": 1000, "bulk": 65_536}  # tasks between two looks at the time
+ROUND = {"awaited": 1000, "bulk": 65_536}  # tasks between two times
 SECONDS = 1.0
 LIMIT_S = 60.0
 
 
 def work(kind: str, barrier: Any, rates: Any) -> None:
-    """Put tasks a second of one kind, begun when all processes are there."""
+    """Send tasks per second of one kind. Begin when all processes run."""
     rig = _loops.Rig(SETS, ELEMS, backend="host")
     _run_round(rig, kind)
     barrier.wait(LIMIT_S)
@@ -41,14 +41,14 @@ def _run_round(rig: _loops.Rig, kind: str) -> None:
 
 
 def _rate(kind: str, processes: int) -> float:
-    """Return tasks a second of so many processes together."""
+    """Return the tasks per second of all processes together."""
     spawn = multiprocessing.get_context("spawn")
     shared = spawn.Barrier(processes), spawn.Queue()
     children = [
         spawn.Process(target=work, args=(kind, *shared), daemon=True)
         for _ in range(processes)
     ]
-    # Each runtime takes its part of the processors.
+    # Each runtime uses its share of the processors.
     with environment(LOCAL_WORLD_SIZE=str(processes)):
         for child in children:
             child.start()

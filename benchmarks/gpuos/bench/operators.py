@@ -1,4 +1,4 @@
-"""The cost of an operator's checks, and of results that are dropped."""
+"""Measure the cost of an operator's checks, and of dropped results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpuos.bench.timing import MICRO, seconds, seconds_of
 
 TABLE = Table()
 ELEMS = (1 << 10, 1 << 16, 1 << 20, 1 << 22)
-LARGE = 1 << 20  # from here on the work counts, and not the submission
+LARGE = 1 << 20  # the work dominates from this size on
 REPS = 9
 
 AXPY = """
@@ -98,7 +98,7 @@ def _compare(
         run(op)()
         wrong = ~np.isclose(out.numpy(), expected, rtol=1e-6)
         check_right(int(wrong.sum()), op.name)
-    for _ in range(REPS):  # by turns, so that both meet the same machine
+    for _ in range(REPS):  # in turns, as the machine's speed changes
         for op, taken in zip(operators, times, strict=True):
             taken.append(MICRO * seconds(run(op)) / calls)
     without, checked = (median(taken) for taken in times)
@@ -122,7 +122,7 @@ def nine_operations(a: Any, b: Any, u: Any) -> tuple[Any, Any]:
 def run_dropped(context: Context, over_out: Row, over_numpy: Row) -> None:
     for elems in DROPPED_ELEMS:
         source = np.random.default_rng(6).random((3, elems), dtype=np.float32)
-        source[2] *= 0.1  # with a large `u` they grow until NumPy warns
+        source[2] *= 0.1  # a large `u` makes them overflow
         with context.runtime(context.modes[-1]) as rt:
             new, out = _ours(rt, source, context.sizes.reps)
         theirs = _us_a_call(

@@ -1,6 +1,6 @@
-"""The peers that a program would use instead: NumPy, PyTorch and CuPy.
+"""Measure NumPy, PyTorch and CuPy, which a program would use instead.
 
-Streams of independent adds are returned in microseconds an add.
+The functions return streams of independent adds in microseconds per add.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ADDS = 1024
 
 
 def torch_of(context: Context) -> Any:
-    """Return torch with the device of the context chosen."""
+    """Return torch after selecting the context's device."""
     torch = importlib.import_module("torch")
     if context.is_cuda:
         if not torch.cuda.is_available():
@@ -41,7 +41,7 @@ def torch_on_gpu(context: Context) -> Any:
 
 
 def cupy_of(context: Context) -> Any:
-    """Return cupy with the device chosen; it keeps nothing on the disk."""
+    """Return cupy after selecting the device, without its disk cache."""
     context.need_cuda()
     os.environ["CUPY_CACHE_IN_MEMORY"] = "1"  # before the import
     cupy = importlib.import_module("cupy")
@@ -51,7 +51,7 @@ def cupy_of(context: Context) -> Any:
 
 @functools.cache
 def forget_compiled() -> None:
-    """Have torch.compile begin anew: what it has kept would count as now."""
+    """Clear torch.compile's caches, which would count as compiled now."""
     folder = tempfile.mkdtemp(prefix="gpuos-bench-torch-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
@@ -61,7 +61,7 @@ def forget_compiled() -> None:
 def captured(
     torch: Any, run: Callable[[], Any], stream: Any = None
 ) -> tuple[Callable[[], Any], float]:
-    """Return a CUDA graph of `run` as a function, and what its making took."""
+    """Capture `run` in a CUDA graph. Return its replay and capture time."""
     side = stream or torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -80,7 +80,7 @@ def captured(
 
     def replay() -> Any:
         graph.replay()
-        return results[0]  # lives as long as the graph
+        return results[0]  # lives as long as the graph does
 
     return replay, took
 
@@ -102,13 +102,13 @@ def _us_an_add(
 
 
 def numpy_add(context: Context, elems: int) -> float:
-    """Run numpy.add(a, b, out=c)."""
+    """Time numpy.add(a, b, out=c)."""
     made = np.random.default_rng(1).random((3, SETS, elems), dtype=np.float32)
     return _us_an_add(context, np.add, list(zip(*made, strict=True)))
 
 
 def torch_add(context: Context, elems: int, kind: str) -> float:
-    """Run "eager", "out=", "_foreach" or "awaited" adds of PyTorch."""
+    """Time PyTorch's adds as "eager", "out=", "_foreach" or "awaited"."""
     torch = torch_on_gpu(context)
     a, b, c = (
         [torch.rand(elems, device="cuda") for _ in range(SETS)]
@@ -136,7 +136,7 @@ def torch_add(context: Context, elems: int, kind: str) -> float:
 
 
 def cupy_add(context: Context, elems: int) -> float:
-    """Run cupy.add(a, b, out=c)."""
+    """Time cupy.add(a, b, out=c)."""
     cupy = cupy_of(context)
     sets = cupy.random.rand(SETS, 3, elems, dtype=cupy.float32)
     triples = [tuple(part.copy() for part in one) for one in sets]
@@ -152,7 +152,7 @@ def add_python_peers(
     Parameters
     ----------
     in_microseconds : float
-        Units of the row in a microsecond: 1000 for nanoseconds.
+        The row's units per microsecond, such as 1000 for nanoseconds.
     """
 
     def scaled(measure: Callable[..., float], *given: Any) -> None:

@@ -1,4 +1,4 @@
-"""Lines over sizes and counts, as PNG or SVG. Needs matplotlib."""
+"""Draw lines over sizes and counts, as PNG or SVG, with matplotlib."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any
 from gpuos.bench.row import Series
 from gpuos.bench.tables import number
 
-# The names of our lines in the tables. All others are peers.
+# The tables name our lines so. All other lines are peers.
 OURS = (
     *("resident", "burst", "auto", "interpreted", "compiled"),
     "a cell of a session",
 )
-# Okabe and Ito's, which the colour-blind tell apart. The first three are ours.
+# Okabe and Ito's palette, which the colour-blind can distinguish. The first
+# three colours are ours.
 OUR_COLOURS = ("#0072b2", "#56b4e9", "#004a75")
 PEER_COLOURS = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000")
 MARKERS = "s^Dv*"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-WIDTH, HEIGHT = 6.6, 4.4  # inches of one plot
+WIDTH, HEIGHT = 6.6, 4.4  # one plot, in inches
 MOST_MARKS = 30
 MINUTE = len("2026-11-26 12:34")
 
 
 def best_of(series: Series, *, ours: bool) -> dict[int, tuple[float, str]]:
-    """Return the least y and its line's name by x, of our lines or peers'."""
+    """Return the least y and its line's name for each x, of us or of peers."""
     found: dict[int, tuple[float, str]] = {}
     for name, line in series.lines.items():
         for x, y in zip(series.x, line, strict=False):
@@ -36,7 +37,7 @@ def best_of(series: Series, *, ours: bool) -> dict[int, tuple[float, str]]:
 
 
 def title_of(series: Series) -> str:
-    """Return what the plot shows, losses too."""
+    """Return the plot's summary, including losses."""
     what = f"{series.y_name}, over {series.x_name}"
     ours = best_of(series, ours=True)
     theirs = best_of(series, ours=False)
@@ -82,7 +83,7 @@ def _draw(axes: Any, series: Series) -> None:
 def write_plot(
     path: Path, environment: dict[str, Any], series: dict[str, Series]
 ) -> None:
-    """Draw each series beside the others; the path's end says the format.
+    """Draw the series side by side. The path's suffix decides the format.
 
     Raises
     ------

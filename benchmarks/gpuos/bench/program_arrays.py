@@ -1,4 +1,4 @@
-"""Rows of float16 and arrays larger than any cache, from Python."""
+"""Measure rows of float16 and arrays larger than any cache, from Python."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from gpuos.bench.timing import GIGA, MICRO
 
 TABLE = Table()
 SHAPE = (32, 4096)
-HALF = 2.0**-10  # two roundings to float16
+HALF = 2.0**-10  # the error of two roundings to float16
 SMALLEST_HALF = 2.0**-24
 SUM_ERROR = 1e-5
-BESIDE_COMPILED = 0.95  # of torch.compile's bandwidth
+BESIDE_COMPILED = 0.95  # part of torch.compile's bandwidth
 
 
 def _fill(
@@ -37,7 +37,7 @@ def _fill(
     check: Callable[[Ours], None],
     value: Callable[[Ours], float],
 ) -> None:
-    """Fill in both tiers of every mode; the last one counts."""
+    """Fill in both tiers of every mode. The last value counts."""
     for mode in context.modes:
         with context.runtime(mode, compile_programs_after=0) as rt:
             ours = make_ours(rt, work)
@@ -95,13 +95,13 @@ def _large(
     of_torch: Callable[[Any], Callable[..., Any]] | None = None,
     inputs: int = 1,
 ) -> None:
-    """Declare a row of a function that reads and writes so many arrays."""
+    """Declare a row of a function that reads and writes `arrays` arrays."""
 
     def run(context: Context, row: Row) -> None:
         made = _square(context, inputs)
         theirs = of_torch or (lambda _torch: function)
         work = Work(made, function, function, theirs)
-        # A sum is rounded, and what else there is here is exact.
+        # Only the sum is rounded. All other operations here are exact.
         expected = exact(work) if arrays == 1 else function(*made)
         _run_large(context, row, work, arrays, expected)
 
@@ -137,7 +137,7 @@ _large(
 
 
 def ask_beside_compiled(row: Row) -> None:
-    """Ask for what torch.compile reaches, too, if it was measured."""
+    """Ask for torch.compile's bandwidth, too, if it was measured."""
     theirs = row.peers.get("torch.compile")
     if isinstance(theirs, float) and row.asked is not None:
         row.asked = max(row.asked, BESIDE_COMPILED * theirs)

@@ -1,4 +1,4 @@
-"""A chain of 140 operations: traced, first, one by one, in streams."""
+"""Measure a chain of 140 operations: tracing, first call, latency, streams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOST_ELEMS = 1024
 LINK_ELEMS = 1024
 CHECKED_SETS = 16
 PEER_CALLS = 100
-RELATIVE = 1e-4  # as benchmarks/programs.cpp
+RELATIVE = 1e-4  # as in benchmarks/programs.cpp
 ABSOLUTE = 1e-5
 
 
@@ -53,7 +53,7 @@ def run_trace(context: Context, row: Row) -> None:
 
 
 def check_compiled(rig: _loops.Rig, *, compiled: bool) -> None:
-    """Raise unless the programs of a rig run in the tier that is meant."""
+    """Raise an error unless a rig's programs run in the expected tier."""
     count = rig.stats()["programs_compiled"]
     if (count > 0) is not compiled:
         message = (
@@ -64,7 +64,7 @@ def check_compiled(rig: _loops.Rig, *, compiled: bool) -> None:
 
 
 def compile_now(rig: _loops.Rig, program: _loops.Program) -> None:
-    """Have `program` run compiled, or raise Unavailable."""
+    """Compile `program`, or raise Unavailable."""
     why = _loops.compile_program(rig, program)
     if why:
         raise Unavailable(why)
@@ -94,7 +94,7 @@ def run_chain(
     add_peers(interpreted, peers, partial(Peer.latency_us, reps=PEER_CALLS))
     stream_us = partial(Peer.stream_us, calls=PEER_CALLS, reps=sizes.reps)
     add_peers(interpreted_stream, peers, stream_us)
-    peers.clear()  # and what they hold on the device
+    peers.clear()  # frees their device memory
     compiled.peers = dict(interpreted.peers)
     compiled_stream.peers = dict(interpreted_stream.peers)
     for mode in context.modes:

@@ -1,4 +1,4 @@
-"""Calls of one function on the same inputs: ours, and what would run it else."""
+"""Call one function on the same inputs with gpuos and with its peers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpuos.bench.timing import MICRO, seconds, seconds_of
 
 @dataclass
 class Peer:
-    """A call that returns at once if it can, a wait, and the first of both."""
+    """A call that may return at once, a wait, and the first call's time."""
 
     call: Callable[..., Any]
     inputs: tuple[Any, ...]
@@ -34,16 +34,16 @@ class Peer:
     first_us: float = 0.0
 
     def once(self) -> None:
-        """Call and wait."""
+        """Call the function and wait."""
         self.call(*self.inputs)
         self.wait()
 
     def latency_us(self, reps: int) -> float:
-        """Return the median of calls that are awaited one by one."""
+        """Return the median time of calls that are awaited one by one."""
         return MICRO * seconds_of(self.once, reps)
 
     def stream_us(self, calls: int, reps: int) -> float:
-        """Return what each of `calls` takes that are awaited together."""
+        """Return the time per call of `calls` calls with one wait."""
 
         def run() -> None:
             for _ in range(calls):
@@ -61,7 +61,7 @@ class Ours(Peer):
     out: gpuos.Array
 
     def compile(self) -> None:
-        """Have the program compiled now."""
+        """Compile the program now."""
         self.fused.compile(*self.inputs)
 
     def check(
@@ -75,14 +75,14 @@ class Ours(Peer):
         Raises
         ------
         ValueError
-            Saying how many elements are further from `expected`.
+            If elements differ too much. The message has their number.
         """
         self.out.copy_from(np.full(self.out.shape, -1, self.out.dtype))
         self.once()
         got = self.out.numpy()
         if relative or absolute:
             room = absolute + relative * np.abs(expected)
-            # Written so that NaN is wrong.
+            # The negated comparison makes NaN wrong.
             wrong = ~(np.abs(got - expected) <= room)
         else:
             wrong = got != expected
@@ -104,7 +104,7 @@ def make_ours(rt: gpuos.Runtime, work: Work) -> Ours:
 
 
 def exact(work: Work) -> npt.NDArray[np.float64]:
-    """Return what NumPy computes in float64."""
+    """Return NumPy's result in float64."""
     inputs = (x.astype(np.float64) for x in work.inputs)
     return np.asarray(work.numpy(*inputs))
 
@@ -133,7 +133,7 @@ def _torch_graph(context: Context, work: Work) -> Peer:
 def torch_compiled(
     context: Context, work: Work, *, dynamic: bool | None = None
 ) -> Peer:
-    """Compile with PyTorch; the first call is the compiler."""
+    """Compile with PyTorch. The first call includes the compiler."""
     forget_compiled()
     torch = torch_on_gpu(context)
     torch._dynamo.reset()
@@ -167,7 +167,7 @@ KINDS: dict[str, Callable[[Context, Work], Peer]] = {
 def make_peers(
     context: Context, work: Work, *, with_compilers: bool = True
 ) -> dict[str, Peer | str]:
-    """Return each peer of the backend, or why it is not there."""
+    """Return each peer of the backend, or why it is missing."""
     if not context.is_cuda:
         names = ["numpy", "torch eager"]
     else:
@@ -181,7 +181,7 @@ def make_peers(
 def values_of(
     peers: dict[str, Peer | str], measure: Callable[[Peer], float]
 ) -> dict[str, float | str]:
-    """Return what `measure` says of each, or why there is nothing."""
+    """Return the result of `measure` for each peer, or why it is missing."""
     return {
         name: peer if isinstance(peer, str) else attempt(partial(measure, peer))
         for name, peer in peers.items()
@@ -193,11 +193,11 @@ def add_peers(
     peers: dict[str, Peer | str],
     measure: Callable[[Peer], float],
 ) -> None:
-    """Put what `measure` says of each into `row`."""
+    """Put the result of `measure` for each peer into `row`."""
     row.peers.update(values_of(peers, measure))
 
 
 def fastest(row: Row, *names: str) -> float | None:
-    """Return what the fastest of these peers takes; None without any."""
+    """Return the time of the fastest of these peers, or None."""
     values = [row.peers.get(name) for name in names]
     return min((v for v in values if isinstance(v, float)), default=None)

@@ -1,4 +1,4 @@
-"""New shapes in every call; cost over operations, elements and calls."""
+"""Measure new shapes in every call, and cost over sizes and counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gpuos.bench.row import (
 from gpuos.bench.timing import MICRO, seconds_of
 
 TABLE = Table()
-ROOM = 4 << 20  # elements of all sets together, unless one has more
+ROOM = 4 << 20  # elements of all sets, unless one has more
 MOST_CHECKED = 1 << 16
 MOST_PEER_CALLS = 1024
 PEER_REPS = 3
@@ -49,7 +49,7 @@ def run_shapes(context: Context, row: Row) -> None:
         with context.rig(mode, room, sets, compile_programs_after=0) as rig:
             interpreted = _shapes_ratio(context, rig, program)
             row.also[f"{mode}, interpreted"] = interpreted
-        # One that compiles what is called often, as all do by default.
+        # This runtime compiles programs that are called often, as by default.
         with context.rig(mode, room, sets) as rig:
             compile_now(rig, program)
             before = rig.stats()["programs_compiled"]
@@ -79,7 +79,7 @@ def _shapes_ratio(
         "another shape",
     )
     one = _loops.program_stream_ns(rig, program, ELEMS, shapes, sizes.reps)
-    # The number of elements is equal on average.
+    # The average number of elements is equal.
     many = _loops.program_stream_ns(
         rig, program, ELEMS - shapes // 2, shapes, sizes.reps, grows=True
     )
@@ -160,7 +160,7 @@ def run_pending(context: Context, row: Row) -> None:
                 series.add(tier, us(rig, calls))
     peers = make_peers(context, chain_work(ELEMS), with_compilers=False)
     for calls in x:
-        # The lines end where one more point would take seconds.
+        # A line ends before the first point that would take seconds.
         if calls <= MOST_PEER_CALLS:
             stream_us = partial(Peer.stream_us, calls=calls, reps=PEER_REPS)
             for name, value in values_of(peers, stream_us).items():

@@ -1,4 +1,4 @@
-"""The work of the rows of `bench programs`, as each library writes it."""
+"""Define the work of `bench programs` for each library."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ OPERATIONS = 140
 
 @dataclass(frozen=True)
 class Work:
-    """One function of some arrays.
+    """One function of several arrays.
 
     Parameters
     ----------
     inputs : tuple of numpy.ndarray
-        What every library gets a copy of.
+        The inputs. Every library gets a copy.
     ours, numpy : callable
-        For `rt.fuse`, and of NumPy's arrays.
+        The function for `rt.fuse`, and the function of NumPy's arrays.
     torch, cupy : callable
-        Take the module and return the function.
+        Functions that take the module and return the function.
     """
 
     inputs: tuple[Any, ...]
@@ -40,7 +40,7 @@ def chain_of(
     sigmoid: Callable[[Any], Any],
     tanh: Callable[[Any], Any],
 ) -> Callable[[Any, Any], Any]:
-    """Return the chain with these functions; benchmarks/programs.cpp has it."""
+    """Return the chain of benchmarks/programs.cpp with these functions."""
 
     def chain(x: Any, y: Any) -> Any:
         steps: tuple[Callable[[Any], Any], ...] = (

@@ -1,12 +1,12 @@
-"""The results of a benchmark: rows of a table and lines of a plot.
+"""Store the results of a benchmark as rows of a table and lines of a plot.
 
-A row is declared by one line of text above the function that fills it:
+One line of text above the function that fills a row declares the row:
 
     @TABLE.rows("bulk", "independent adds, n=1024 | ns <= 8")
 
-The line has the name, the unit, and at will what is asked on one H200, where
-`<=` or `>=` says whether less or more is better. `on host` at its end has it
-judged on processors too. `tables.py` prints and stores every row alike.
+The line has the name, the unit, and optionally the target on one H200. `<=` or
+`>=` says whether less or more is better. With `on host` at its end the target
+also holds on processors. `tables.py` prints and stores all rows in one way.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ import gpuos
 T = TypeVar("T")
 Run = TypeVar("Run", bound=Callable[..., None])
 LIMIT_S = 90.0
-# Errors for something that is not on this machine.
+# These errors mean that this machine lacks something.
 ABSENT = (gpuos.BackendUnavailable, ModuleNotFoundError)
 
 
 class Unavailable(gpuos.BackendUnavailable):
-    """Something that a row needs is not on this machine."""
+    """This machine lacks something that a row needs."""
 
 
 @dataclass
 class Row:
-    """One figure.
+    """One measured value.
 
     Parameters
     ----------
     name, unit : str
-        What is measured, and in what.
+        The measured operation and its unit.
     asked : float or None
-        What it should be at most, or at least if `more_is_better`.
+        The upper limit, or the lower limit if `more_is_better`.
     peers, also : dict
-        The same measured otherwise, or why it was not; in `unit` unless the
-        name says another.
+        The same work measured in another way, or why it is missing. The unit
+        is `unit` unless the name contains another.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Row:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the figure is as asked; None if that cannot be said."""
+        """Return whether the value meets the target, or None if unknown."""
         if self.value is None or self.asked is None or not self.is_judged:
             return None
         if self.more_is_better:
@@ -87,16 +87,16 @@ class Row:
         return self.value <= self.asked
 
     def put(self, mode: str, value: float) -> None:
-        """Set the figure of a mode; that of the last mode is the row's."""
+        """Set the value of a mode. The last mode's value is the row's."""
         self.value = self.also[mode] = value
 
     def put_median(self, times: Sequence[float]) -> None:
-        """Set the figure to the median, and show the worst with it."""
+        """Set the value to the median, and also show the worst."""
         self.value = median(times)
         self.also["worst"] = max(times)
 
     def put_worst(self, times: Sequence[float]) -> None:
-        """Set the figure to the worst, and show the median with it."""
+        """Set the value to the worst, and also show the median."""
         self.value = max(times)
         self.also["median"] = median(times)
 
@@ -105,7 +105,7 @@ class Row:
         self.peers[name] = attempt(measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the JSON file holds."""
+        """Return the fields for the JSON file."""
         names = "name value unit asked more_is_better ok peers also note error"
         return {name: getattr(self, name) for name in names.split()}
 
@@ -126,7 +126,7 @@ class Table(list[Measure]):
     def rows(
         self, name: str, *lines: str, limit_s: float = LIMIT_S
     ) -> Callable[[Run], Run]:
-        """Say which rows the function below fills."""
+        """Declare the rows that the function below fills."""
 
         def declare(run: Run) -> Run:
             rows = [Row.declared(line) for line in lines]
@@ -157,7 +157,7 @@ class Series:
 
 
 def points(*series: Series) -> int:
-    """Return how many points their lines have."""
+    """Return the number of points of all lines."""
     lines = [line for one in series for line in one.lines.values()]
     return sum(value is not None for line in lines for value in line)
 
@@ -166,12 +166,12 @@ def attempt(measure: Callable[[], T]) -> T | str:
     """Return what `measure` returns, or the text of its error."""
     try:
         return measure()
-    except Exception as error:  # noqa: BLE001 (a peer must not end the run)
+    except Exception as error:  # noqa: BLE001 (the run continues)
         return reason_of(error)
 
 
 def reason_of(error: BaseException) -> str:
-    """Return one line that says what went wrong."""
+    """Return one line that describes an error."""
     if isinstance(error, gpuos.BackendUnavailable):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
@@ -181,18 +181,18 @@ def reason_of(error: BaseException) -> str:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the middle one."""
+    """Return the median."""
     return statistics.median(values)
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """Return the value that `part` of all are at most."""
+    """Return the quantile of `values` at `part`."""
     ordered = sorted(values)
     return ordered[round(part * (len(ordered) - 1))]
 
 
 def check_right(wrong: int, what: str) -> None:
-    """Raise unless every element was right."""
+    """Raise an error if elements are wrong."""
     if wrong:
         message = f"{what}: expected 0 wrong elements, came {wrong}"
         raise ValueError(message)
@@ -201,7 +201,7 @@ def check_right(wrong: int, what: str) -> None:
 def fail_rows(
     rows: Sequence[Row], error: BaseException, *, is_cuda: bool = False
 ) -> None:
-    """Write down why the rows without a value have none.
+    """Store an error in the rows that do not have a value.
 
     On a GPU, a part of gpuos that is unavailable is a failure.
     """
@@ -213,9 +213,9 @@ def fail_rows(
 
 
 def run_measure(context: object, measure: Measure) -> None:
-    """Fill the rows of one measurement; never raises but for Ctrl-C."""
+    """Fill the rows of one measurement. Only Ctrl-C raises an error."""
     try:
         measure.run(context, *measure.rows)
-    except Exception as error:  # noqa: BLE001 (the next row goes on)
+    except Exception as error:  # noqa: BLE001 (other rows follow)
         is_cuda = getattr(context, "is_cuda", False)
         fail_rows(measure.rows, error, is_cuda=is_cuda)

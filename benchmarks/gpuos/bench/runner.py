@@ -1,4 +1,4 @@
-"""One run of a command: measure, print, save."""
+"""Run one command: measure, print, save."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def say(text: str) -> None:
 
 
 class Bench(Protocol):
-    """Measures, here or in another process."""
+    """An object that measures here or in another process."""
 
     environment: dict[str, Any]
 
@@ -29,7 +29,7 @@ class Bench(Protocol):
 
 
 class Run:
-    """Measures, prints as it goes, saves after every measurement."""
+    """Measures and prints row by row, and saves after every measurement."""
 
     def __init__(self, options: argparse.Namespace, bench: Bench) -> None:
         self.options = options
@@ -45,7 +45,7 @@ class Run:
         start = time.monotonic()
         for done, measure in enumerate(measures):
             text = f"measurement {done + 1} of {len(measures)}: {measure.name}"
-            if done:  # how long the rest takes if it goes on so
+            if done:  # the expected time of the rest
                 each = (time.monotonic() - start) / done
                 text += f", about {each * (len(measures) - done):.0f} s left"
             self._line.show(text[: tables.WIDTH - 1])
@@ -53,7 +53,7 @@ class Run:
             self._line.clear()
             self.rows += rows
             self.series |= series
-            # Measured rows are saved, whenever the run is interrupted.
+            # An interrupted run keeps its measured rows.
             self._save()
             for row in self._shown(rows):
                 say(self._view.row(row))
@@ -67,7 +67,7 @@ class Run:
             tables.write_json(path, environment, self.rows, self.series)
 
     def finish(self) -> int:
-        """Write the files and the summary; return the exit code."""
+        """Write the files and the summary. Return the exit code."""
         self._line.clear()
         self._save()
         say("\n" + tables.summary(self._view, self.rows))

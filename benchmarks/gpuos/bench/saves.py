@@ -1,4 +1,4 @@
-"""From the save of a watched file until its operator runs."""
+"""Measure from the save of a watched file until its operator runs."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ GPUOS_OPERATOR(wave) {{
 
 
 def expression(number: int) -> str:
-    """Return a text that adds a number."""
+    """Return an expression that adds a number."""
     return f"o = x + {number}"
 
 
 def whole(number: int) -> str:
-    """Return the same as a whole operator."""
+    """Return a whole operator that adds a number."""
     return WHOLE.format(number=number)
 
 
 def module(number: int) -> str:
-    """Return the same as a module with a function."""
+    """Return a module with a function that adds a number."""
     return f"def wave(x):\n    return x + {number}\n"
 
 
 def wave(x: Any) -> Any:
-    """Return what the module's function is in place of."""
+    """Return the function that the module's function replaces."""
     return x + 1
 
 
@@ -89,7 +89,7 @@ def run_host_source(context: Context, row: Row) -> None:
 
 
 def of_source(context: Context) -> tuple[list[float], list[float]]:
-    """Return the times of saves of a whole operator, as save_often()."""
+    """Return the times of save_often() for a whole operator."""
     with context.runtime("auto") as rt:
         rt.define("wave", source=whole(0), inputs=1)
         return save_often(rt, whole)
@@ -100,7 +100,7 @@ def save_often(
     text_of: Callable[[int], str],
     fused: gpuos.Fused | None = None,
 ) -> tuple[list[float], list[float]]:
-    """Save new texts; return the ms of each, and those of the compiler."""
+    """Save new texts. Return the ms of each, and the compiler's ms."""
     totals: list[float] = []
     compiled: list[float] = []
     x, out = rt.zeros(1), rt.empty(1)
@@ -112,7 +112,7 @@ def save_often(
             rt.submit("wave", x, out=out)
         return float(out.numpy()[0])
 
-    # No text was ever compiled on this machine.
+    # This machine has never compiled any of these texts.
     first = time.time_ns() % 1_000_000
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
         file = Path(folder, "wave")

@@ -1,6 +1,6 @@
-"""The cost of a cell of a session that calls an earlier one.
+"""Measure the cost of a session's cell that calls an earlier cell.
 
-Beside it: all cells so far compiled anew as one module.
+The peer compiles all cells so far as one new module.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ TABLE = Table()
 GROUP = 100
 SAMPLES = (1, 50, 100, 200, 400, 700, 1000)
 LIMIT_S = 300.0
-# A person types about so many cells. The first and last ten are compared.
+# A person types about this many cells. The row compares the first and last ten.
 HOST_CELLS = 100
 HOST_GROUP = 10
 
 
 def cell_text(index: int, called: int | None) -> str:
-    """Return a cell with a function that calls that of another cell."""
+    """Return a cell with a function that calls a function of another cell."""
     inner = "x" if called is None else f"f{called}(x)"
     return (
         f"__device__ int f{index}(int x) {{ return {inner} + {index}; }}\n"
@@ -43,7 +43,7 @@ def _session(options: gpuos.JitOptions) -> gpuos.Session:
 def _compare(
     row: Row, group: int, times: list[float], processor: list[float]
 ) -> None:
-    """Put the last cells over the first ones, also by processor time."""
+    """Put the ratio of the last to the first cells, also by processor time."""
     row.value, by_processor = (
         median(each[-group:]) / median(each[:group])
         for each in (times, processor)
@@ -108,7 +108,7 @@ def run_chain(context: Context, row: Row) -> None:
     count = max(2, context.sizes.session_cells)
     row.name = f"link of a kernel that reaches all {count:,} cells"
     session = _session(gpuos.JitOptions(arch=context.arch))
-    # In few cells: what is measured is the link.
+    # There are few cells, because the row measures the link.
     for begin in range(0, count, GROUP):
         session.run(
             "".join(
@@ -120,7 +120,7 @@ def run_chain(context: Context, row: Row) -> None:
 
 
 def host_text(index: int) -> str:
-    """Return a cell of host code that uses the one before."""
+    """Return a cell of host code that uses the cell before."""
     before = f"f{index - 1}(x)" if index else "x"
     return (
         "#include <iostream>\n"
@@ -131,7 +131,7 @@ def host_text(index: int) -> str:
 
 
 def processor_seconds() -> float:
-    """Return what this process and its compilers have used."""
+    """Return the processor time of this process and its compilers."""
     used = [
         resource.getrusage(who)
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

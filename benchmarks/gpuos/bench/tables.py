@@ -1,7 +1,7 @@
-"""Shows rows as tables of a terminal and of Markdown, and as JSON.
+"""Show rows as tables for a terminal and for Markdown, and as JSON.
 
-There are two tables of the same rows. `SCREEN` compares with peers. `ASKED`
-shows rows without a figure too, and compares with what is asked.
+The same rows have two tables. `SCREEN` compares with peers. `ASKED` compares
+with the targets, and also shows rows without a value.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # scripts/figures runs this file by itself
+if TYPE_CHECKING:  # scripts/figures runs only this file
     from gpuos.bench.row import Row, Series
 
 WIDTH = 80
 IN_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3}
 UNITS = {*IN_US, "GB/s", "x", "%"}
-FIRST = " first"  # a compiler's first call: no call like the others
+FIRST = " first"  # a compiler's first call is unlike the others
 TIME_OF_OURS = "ours us"
 JUDGEMENT = {True: "yes", False: "NO", None: "-"}
 NOTE = """\
@@ -31,7 +31,7 @@ below 1 the peer is faster. Shorter times are better.
 
 
 def number(value: float | str | None) -> str:
-    """Return three digits that count, such as "5.81", "0.0312" or "3,180"."""
+    """Format three significant digits: "5.81", "0.0312" or "3,180"."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -44,15 +44,15 @@ def number(value: float | str | None) -> str:
 
 
 def is_shown(row: Row) -> bool:
-    """Whether there is something to see: a figure, or a failure."""
+    """Return whether the row has a value or a failure to show."""
     is_figure = row.value is not None and bool(row.unit)
     return is_figure or (bool(row.error) and not row.is_unavailable)
 
 
 def measured_peers(row: Row) -> list[tuple[str, float, str]]:
-    """Return name, value and unit of each peer that was there.
+    """Return the name, value and unit of each available peer.
 
-    A peer that took no time at all has nothing to do on this machine.
+    A peer without any time has no work on this machine.
     """
     found = []
     for name, value in row.peers.items():
@@ -66,8 +66,8 @@ def measured_peers(row: Row) -> list[tuple[str, float, str]]:
 def factor(row: Row) -> float | None:
     """Return how much better the row is than its best peer.
 
-    A row that is a ratio of times already is its own factor. The result is None
-    if nothing can be compared.
+    A row may already be a ratio of times. It is then its own factor. The result
+    is None if nothing can be compared.
     """
     if not row.value:
         return None
@@ -85,7 +85,7 @@ def factor(row: Row) -> float | None:
 
 
 def screen_cells(row: Row) -> tuple[str, ...]:
-    """Return operation, what gpuos takes, the factor, and peers with a note."""
+    """Return the operation, gpuos' time, the factor, and peers with a note."""
     if row.error:
         return row.name, "failed", "", row.error
     ours = f"{number(row.value)} {row.unit}"
@@ -102,7 +102,7 @@ def screen_cells(row: Row) -> tuple[str, ...]:
 
 
 def asked_cells(row: Row) -> tuple[str, ...]:
-    """Return figure, value, limit, judgement; peers, other modes and note."""
+    """Return name, value, limit, judgement, and peers with modes and note."""
     limit = ""
     if row.asked is not None:
         limit = f"{'>=' if row.more_is_better else '<='} {number(row.asked)}"
@@ -115,7 +115,7 @@ def asked_cells(row: Row) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class View:
-    """Declares a table. A terminal has the last column below a row."""
+    """A kind of table. A terminal shows the last column below a row."""
 
     heads: tuple[str, ...]
     widths: tuple[int, ...]
@@ -123,7 +123,7 @@ class View:
     note: str = ""
 
     def lines(self, *cells: str) -> str:
-        """Return the lines of a terminal."""
+        """Return cells as lines for a terminal."""
         name, *figures, below = cells
         first, *others = self.widths
         text = "".join(
@@ -140,17 +140,17 @@ class View:
         return f"{lines}\n{below}" if below else lines
 
     def row(self, row: Row) -> str:
-        """Return the lines of a row; the peers stand below it."""
+        """Return the lines of a row, with the peers below it."""
         return self.lines(*self.cells(row))
 
     def header(self, environment: dict[str, Any]) -> str:
-        """Return what stands above the rows of a terminal."""
+        """Return the header for a terminal."""
         where = f"{where_of(environment)}, {environment['date'][:10]}"
         head = f"{where}\n\n{self.note}{self.lines(*self.heads)}"
         return f"{head}\n{'-' * sum(self.widths)}"
 
     def markdown(self, environment: dict[str, Any], rows: Sequence[Row]) -> str:
-        """Return a section with the same rows."""
+        """Return a Markdown section with the same rows."""
         head = f"{where_of(environment)}, {environment['date']}"
         versions = [f"{k} {v}" for k, v in environment["versions"].items()]
         if self is ASKED:
@@ -191,7 +191,7 @@ ASKED = View(
 
 
 def summary(view: View, rows: Sequence[Row]) -> str:
-    """Return one sentence about what was and what was not measured."""
+    """Return one sentence about the measured and missing rows."""
     absent = sum(row.is_unavailable for row in rows)
     failed = sum(bool(row.error) for row in rows) - absent
     if view is SCREEN:
@@ -212,7 +212,7 @@ def write_json(
     rows: Sequence[Row],
     series: dict[str, Series],
 ) -> None:
-    """Write everything that was measured so far."""
+    """Write all rows so far."""
     content = {
         **environment,
         "rows": [row.to_dict() for row in rows],

@@ -1,4 +1,4 @@
-"""How long something takes, on processors that nobody disturbs."""
+"""Time calls on processors that no other program disturbs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 from gpuos.bench import _loops
 from gpuos.bench.row import median
 
-MILLI, MICRO, NANO = 1e3, 1e6, 1e9  # in a second
+MILLI, MICRO, NANO = 1e3, 1e6, 1e9  # per second
 GIGA = 1e9
 
-# The program's, the one that hands chunks to workers, one of autograd, and room
-# for what the driver does.
+# The program has a thread, and gpuos has one that gives chunks to workers.
+# Autograd has one. The last is room for the driver.
 BUSY_THREADS = 4
 
-# Nobody ends them where their parent is killed: each then ends itself. A child
-# whose parent is gone has another, also where that was before its first look.
+# Each process ends itself if its parent is killed. It then has another parent.
+# The check also works if the parent ends before the first check.
 ENDLESS = """
 import os, sys
 while os.getppid() == int(sys.argv[1]):
@@ -31,7 +31,7 @@ while os.getppid() == int(sys.argv[1]):
 
 
 def seconds(once: Callable[[], object]) -> float:
-    """Return what one call takes."""
+    """Return the time of one call."""
     start = time.perf_counter()
     once()
     return time.perf_counter() - start
@@ -42,8 +42,8 @@ def seconds_of(
 ) -> float:
     """Return the median time of `once`, which waits for its work.
 
-    On a processor that is not disturbed, if there is one; after a move `once`
-    runs without looking: caches are empty there.
+    The calls run on a processor that is not disturbed, if there is one. After a
+    move one call of `once` is not timed, because caches are empty there.
     """
     once()
     times = []
@@ -56,7 +56,7 @@ def seconds_of(
 
 @contextlib.contextmanager
 def environment(**changes: str) -> Iterator[None]:
-    """Set variables for processes that begin in this block."""
+    """Set environment variables for processes that begin in this block."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -70,7 +70,7 @@ def environment(**changes: str) -> Iterator[None]:
 
 def _confine(processors: set[int]) -> None:
     for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(ProcessLookupError):  # it has ended since
+        with contextlib.suppress(ProcessLookupError):  # it has ended
             os.sched_setaffinity(int(task.name), processors)
 
 
@@ -78,14 +78,14 @@ def _confine(processors: set[int]) -> None:
 def settled() -> Iterator[None]:
     """Keep all threads on processors that are not disturbed at the moment.
 
-    They, and threads that begin meanwhile, may use all of this thread's
-    processors afterwards. `benchmarks/processors.h` says what disturbs.
+    Afterwards they, and threads that began meanwhile, may use all processors of
+    this thread. `benchmarks/processors.h` says what disturbs a processor.
     """
     every = os.sched_getaffinity(0)
     quick = _loops.quick_processors(BUSY_THREADS)
     try:
         if quick:
-            os.sched_setaffinity(0, {quick[0]})  # where this thread begins
+            os.sched_setaffinity(0, {quick[0]})  # this thread begins there
             _confine(set(quick))
         yield
     finally:
@@ -94,7 +94,7 @@ def settled() -> Iterator[None]:
 
 @contextlib.contextmanager
 def busy_processors(count: int) -> Iterator[None]:
-    """Keep so many processors busy with processes without an end."""
+    """Keep `count` processors busy with endless processes."""
     command = [sys.executable, "-c", ENDLESS, str(os.getpid())]
     with contextlib.ExitStack() as stack:
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""The ways to run the steps of a PyTorch program, timed in turns."""
+"""Run the steps of a PyTorch program in several ways, timed in turns."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Work:
     Parameters
     ----------
     step : callable
-        Takes the tensors of one step; returns a tensor or a tuple of them.
+        Takes the tensors of one step. Returns a tensor or a tuple of tensors.
     inputs : list of tuple of torch.Tensor
         One tuple for each step.
     loop : callable, optional
-        Takes `inputs` and does what `step` does for each, without a call for
-        each; returns the results.
+        Takes `inputs` and does the work of `step` for each, in one call.
+        Returns the results.
     foreach : callable, optional
         Takes `inputs` and runs all steps with PyTorch's `_foreach` functions.
     options : dict
-        For the scheduler.
+        The options of the scheduler.
     needs_gradients : bool
-        Whether steps differentiate.
+        Whether the steps compute gradients.
     tolerance : float
-        How far results may be from eager's, relative to the largest.
+        How much results may differ from eager's, relative to the largest.
     no_compiler : str
-        Why torch.compile is not measured; empty if it is.
+        Why torch.compile is not measured. Empty if it is measured.
     """
 
     step: Callable[..., Any]
@@ -58,9 +58,10 @@ class Work:
 
 @dataclass
 class Arm:
-    """One way to run all steps; returns what must be read afterwards.
+    """One way to run all steps.
 
-    `prepare` comes before a turn, and is not timed.
+    `run` returns the results to read afterwards. `prepare` runs before a turn,
+    and is not timed.
     """
 
     run: Callable[[], Any]
@@ -71,17 +72,17 @@ class Arm:
 def modules_of(context: Context) -> tuple[Any, Any]:
     """Return torch and gpuos.torch.
 
-    Each row is a program of its own: whether the thread was left to PyTorch in
-    the row before says nothing of it.
+    Each row is a new program. The scheduler therefore forgets that it left the
+    thread to PyTorch in an earlier row.
     """
     torch = torch_of(context)
     gt = importlib.import_module("gpuos.torch")
-    gt.bridge().watch_anew()  # which says what is missing, if it is
+    gt.bridge().watch_anew()  # It raises if a part is missing.
     return torch, gt
 
 
 def device_of(context: Context) -> str:
-    """Return PyTorch's word for the backend."""
+    """Return PyTorch's name of the backend."""
     return "cuda" if context.is_cuda else "cpu"
 
 
@@ -92,7 +93,7 @@ def _all_steps(work: Work) -> list[Any]:
 
 
 def eager_arm(_torch: Any, work: Work) -> Arm:
-    """Run PyTorch as it is, without the methods that a scheduler leaves."""
+    """Run plain PyTorch, without the methods that a scheduler has installed."""
 
     def leave_pytorch_alone() -> None:
         importlib.import_module("gpuos.torch.scheduling").retire()
@@ -101,7 +102,7 @@ def eager_arm(_torch: Any, work: Work) -> Arm:
 
 
 def scheduled_arm(gt: Any, work: Work) -> Arm:
-    """Run the same in a scheduler."""
+    """Run the steps in a scheduler."""
 
     def run() -> list[Any]:
         with gt.scheduler(**work.options):
@@ -111,7 +112,7 @@ def scheduled_arm(gt: Any, work: Work) -> Arm:
 
 
 def foreach_arm(_torch: Any, work: Work) -> Arm:
-    """Run all steps with PyTorch's functions of lists."""
+    """Run all steps with PyTorch's `_foreach` functions."""
     if work.foreach is None:
         message = "not a list of equal operations"
         raise Unavailable(message)
@@ -125,7 +126,7 @@ def graph_arm(torch: Any, work: Work) -> Arm:
 
 
 def compiled_arm(torch: Any, work: Work, mode: str) -> Arm:
-    """Compile a step; the first call is the compiler."""
+    """Compile a step. The time of the first call includes the compiler."""
     if work.no_compiler:
         raise Unavailable(work.no_compiler)
     forget_compiled()
@@ -136,7 +137,7 @@ def compiled_arm(torch: Any, work: Work, mode: str) -> Arm:
         kept: list[Any] = []
         for inputs in work.inputs:
             if mode == "reduce-overhead":
-                # Its results are overwritten by the next call.
+                # The next call overwrites its results.
                 torch.compiler.cudagraph_mark_step_begin()
                 kept.clear()
             kept.append(step(*inputs))
@@ -167,9 +168,9 @@ def _last_tensor(torch: Any, results: Any) -> Any:
 
 
 def read(torch: Any, results: Any) -> None:
-    """Wait for everything, and look at the last number.
+    """Wait for all work, and read the last number.
 
-    To go through all results would take longer than some programs.
+    Reading all results would take longer than some programs.
     """
     last = _last_tensor(torch, results)
     if last.is_cuda:
@@ -178,7 +179,7 @@ def read(torch: Any, results: Any) -> None:
 
 
 def check_same(torch: Any, expected: Any, came: Any, tolerance: float) -> None:
-    """Raise unless all results are eager's, and finite."""
+    """Raise an error unless all results are finite and equal eager's."""
     ours = list(tensors_in(torch, came))
     theirs = list(tensors_in(torch, expected))
     if len(ours) != len(theirs):
@@ -196,7 +197,7 @@ def check_same(torch: Any, expected: Any, came: Any, tolerance: float) -> None:
 
 
 def check_work(torch: Any, gt: Any, work: Work) -> None:
-    """Raise unless a scheduler gives what eager gives, from equal tensors."""
+    """Raise an error unless a scheduler and eager return equal results."""
 
     def own() -> list[tuple[Any, ...]]:
         return [
@@ -214,10 +215,10 @@ def check_work(torch: Any, gt: Any, work: Work) -> None:
 
 
 def warm_up(torch: Any, gt: Any, arm: Arm) -> float:
-    """Run `arm` until it needs no other program; return the seconds that took.
+    """Run `arm` until it needs no new program. Return the seconds for that.
 
-    Nothing waits for a compiler, so the first runs are interpreted and share
-    the processors with it. `WARM_S` at most.
+    No run waits for a compiler. The first runs are interpreted and share the
+    processors with the compiler. The function ends after `WARM_S`.
     """
     start = time.perf_counter()
     before = None
@@ -254,13 +255,13 @@ def seconds_in_turns(
 ) -> dict[str, float]:
     """Return each arm's median time over `reps` repetitions or some more.
 
-    The arms take turns of a few repetitions, against a machine that gets slower
-    or faster, and the first of each is not counted: it finds caches, and what
-    Python knows of the methods it calls, as another arm left them. With
-    `settles` a turn begins on processors that are not disturbed.
+    The arms take turns of a few repetitions, because a machine gets slower or
+    faster. The first repetition of a turn does not count, because another arm
+    left the caches and Python's specialised code. With `settles` a turn begins
+    on processors that are not disturbed.
 
-    As `timeit` does it, Python's garbage collector pauses meanwhile: it would
-    look through everything that is imported whenever many results are kept.
+    Python's garbage collector pauses, as in `timeit`. It would search all
+    imported objects whenever the program keeps many results.
     """
     times: dict[str, list[float]] = {name: [] for name in arms}
     with _without_collector():
@@ -274,5 +275,5 @@ def seconds_in_turns(
                         results = arm.run()
                         read(torch, results)
                         times[name].append(time.perf_counter() - start)
-                        del results  # not while the next one is timed
+                        del results  # outside of the next timing
     return {name: median(each) for name, each in times.items()}

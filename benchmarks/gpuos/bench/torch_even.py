@@ -1,4 +1,4 @@
-"""Programs whose time is PyTorch's own: a scheduler must not slow them down."""
+"""Define programs that gain nothing, and that must not become slower."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpuos.bench.torch_arms import Work
 from gpuos.bench.torch_models import make_gpt
 
 CLASSES = 10
-JUST_OVER = (1 << 15) + 1  # the default size_threshold, and one
+JUST_OVER = (1 << 15) + 1  # the default size_threshold plus one
 
 
 def _repeat(step: Callable[..., Any], x: Any, sizes: Sizes) -> Work:
@@ -21,7 +21,7 @@ def _repeat(step: Callable[..., Any], x: Any, sizes: Sizes) -> Work:
 def rows(
     torch: Any, device: str, sizes: Sizes, *, name: str, shape: tuple[int, int]
 ) -> Work:
-    """Return one operation over rows, again and again."""
+    """Return one operation over rows, repeated."""
     normalize = partial(
         torch.nn.functional.layer_norm, normalized_shape=shape[1:]
     )
@@ -36,19 +36,19 @@ def rows(
 
 
 def branches(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return a branch on each value, as soon as there is one."""
+    """Return a branch on each value, right after its computation."""
     x = torch.rand(1024, device=device)
     return _repeat(lambda x: x if x.sum() > 0 else -x, x, sizes)
 
 
 def adds_over_threshold(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return adds of one element more than a scheduler takes."""
+    """Return adds of one element more than a scheduler accepts."""
     x = torch.randn(JUST_OVER, device=device)
     return _repeat(lambda x: x + x, x, sizes)
 
 
 def cell(torch: Any, device: str, sizes: Sizes, *, kind: str) -> Work:
-    """Return a recurrent cell, each step from the one before."""
+    """Return a recurrent cell. Each step needs the step before."""
     width = 64
     made = getattr(torch.nn, kind)(width, width).to(device)
     x, h = torch.randn(2, 16, width, device=device)
@@ -65,7 +65,7 @@ def cell(torch: Any, device: str, sizes: Sizes, *, kind: str) -> Work:
 def _training(
     torch: Any, model: Any, x: Any, made: Any, steps: int, **more: Any
 ) -> Work:
-    """Return steps of the optimizer that was made for `model`."""
+    """Return the steps of an optimizer of `model`."""
     cross_entropy = torch.nn.functional.cross_entropy
     count = x[..., 0].numel()
     labels = torch.randint(CLASSES, (count,), device=x.device)
@@ -138,7 +138,7 @@ def greedy_decoding(torch: Any, device: str, sizes: Sizes) -> Work:
 
 
 def metrics(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return metrics of batches, each number read."""
+    """Return metrics of batches. The program reads each number."""
     scores = torch.randn(256, CLASSES, device=device)
     labels = torch.randint(CLASSES, (256,), device=device)
 

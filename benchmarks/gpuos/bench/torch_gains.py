@@ -1,4 +1,4 @@
-"""Twenty programs of small operations that gain, which must keep their gain."""
+"""Measure twenty programs of small operations, which must keep their gain."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _plain(step: Step) -> Callable[[Any], Step]:
     return lambda _torch: step
 
 
-# Asked is 0.7 of what an H200 gave on 2026-11-24.
+# The target is 0.7 of the result of an H200 on 2026-11-24.
 GAINS: dict[str, tuple[float, Callable[[Any], Step], list[Any]]] = {
     "affine": (8, _plain(lambda x, y: (x * 2.0 + y) * 0.5 - y), 2 * [FLAT]),
     "gates": (

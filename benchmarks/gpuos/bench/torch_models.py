@@ -1,4 +1,4 @@
-"""Two models whose time is in large kernels: nothing to gain, nothing to lose.
+"""Define two models of large kernels, where nothing is gained or lost.
 
 They have the layers of ResNet-50 and GPT-2, with random weights and inputs.
 """
@@ -45,7 +45,7 @@ def _bottleneck(torch: Any, inputs: int, inner: int, stride: int) -> Any:
 
 
 def make_resnet(torch: Any, width: int, blocks: tuple[int, ...]) -> Any:
-    """Return a residual network; ResNet-50 is 64 and (3, 4, 6, 3)."""
+    """Return a residual network. ResNet-50 is 64 and (3, 4, 6, 3)."""
     nn = torch.nn
     layers = [
         nn.Conv2d(3, width, 7, 2, 3, bias=False),
@@ -65,7 +65,7 @@ def make_resnet(torch: Any, width: int, blocks: tuple[int, ...]) -> Any:
 
 
 def make_gpt(torch: Any, width: int, heads: int, blocks: int) -> Any:
-    """Return a decoder; GPT-2 is 768, 12 and 12."""
+    """Return a decoder. GPT-2 is 768, 12 and 12."""
     nn = torch.nn
     module: Any = nn.Module
 
@@ -118,7 +118,7 @@ def _training(
 
 
 def resnet(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return forward and backward of a residual network."""
+    """Return the forward and backward pass of a residual network."""
     large = sizes.torch_is_large
     model = make_resnet(
         torch, 64 if large else 8, (3, 4, 6, 3) if large else (1, 1)
@@ -131,12 +131,12 @@ def resnet(torch: Any, device: str, sizes: Sizes) -> Work:
         )
         for _ in range(STEPS)
     ]
-    # Kernels of convolutions add up in an order of their own each time.
+    # Convolution kernels add in a different order each time.
     return _training(torch, model.to(device), inputs, 2e-2)
 
 
 def gpt(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return forward and backward of a decoder in bfloat16."""
+    """Return the forward and backward pass of a decoder in bfloat16."""
     large = sizes.torch_is_large
     width, heads, blocks = (768, 12, 12) if large else (32, 2, 2)
     batch, length = (8, 512) if large else (2, 8)

@@ -1,4 +1,4 @@
-"""Programs of PyTorch: streams, chains, an optimizer, an environment."""
+"""Define PyTorch programs: streams, chains, an optimizer, an environment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL_OPERATIONS = 16
 
 
 def _vectors(torch: Any, device: str, count: int, elems: int) -> Any:
-    # Tensors of their own, as a program has them, not views of one.
+    # Each tensor has its own memory, as in a program, and is not a view.
     return [torch.rand(elems, device=device) + 0.5 for _ in range(count)]
 
 
@@ -102,7 +102,7 @@ def chain(torch: Any, device: str, sizes: Sizes) -> Work:
 
 
 def attention(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return attention of one query, written with small operations."""
+    """Return attention of one query by small operations."""
 
     def step(q: Any, k: Any, v: Any, bias: Any) -> Any:
         scores = (q * k).sum(-1) * (1 / math.sqrt(HEAD)) + bias
@@ -119,7 +119,7 @@ def attention(torch: Any, device: str, sizes: Sizes) -> Work:
 
 
 def decode(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return what a decoder's step does between its products of matrices."""
+    """Return the work of a decoder's step between its matrix products."""
     half = WIDTH // DECODED_HEADS // 2
 
     def rmsnorm(x: Any, weight: Any) -> Any:
@@ -142,7 +142,7 @@ def decode(torch: Any, device: str, sizes: Sizes) -> Work:
     weight = torch.rand(WIDTH, device=device)
     inputs = []
     for index in range(sizes.torch_steps):
-        batch = index % BATCHES + 1  # another shape in every step
+        batch = index % BATCHES + 1  # a new shape in every step
         angle = torch.rand(half, device=device)
         gate, up = torch.randn(2, batch, GATES, device=device)
         x = torch.randn(batch, WIDTH, device=device)
@@ -151,7 +151,7 @@ def decode(torch: Any, device: str, sizes: Sizes) -> Work:
 
 
 def optimizer(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return a step of Adam over many small parameters; one input each."""
+    """Return a step of Adam over many small parameters, one input each."""
 
     def step(p: Any, grad: Any, m: Any, v: Any) -> Any:
         m.mul_(FIRST).add_(grad, alpha=1 - FIRST)
@@ -184,8 +184,8 @@ def optimizer(torch: Any, device: str, sizes: Sizes) -> Work:
 
 
 def environment(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return steps of many carts with poles, each from the step before."""
-    # The constants of the classic problem: metres, kilograms, seconds.
+    """Return steps of many carts with poles. Each needs the step before."""
+    # These are the classic problem's constants in metres, kilograms, seconds.
     gravity, pole, both, length, force, tick = 9.8, 0.1, 1.1, 0.5, 10.0, 0.02
 
     def step(state: Any, action: Any) -> Any:
@@ -216,7 +216,7 @@ def environment(torch: Any, device: str, sizes: Sizes) -> Work:
 
 
 def matmul(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return a product of matrices and small operations on its first row."""
+    """Return a matrix product and small operations on its first row."""
     size = MATMUL if device == "cuda" else MATMUL // 8
     small = SMALL_OPERATIONS
 

@@ -1,4 +1,4 @@
-"""The rows of `bench torch`, in the order of the table."""
+"""Declare the rows of `bench torch` in the order of the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADAMW = partial(even.mlp_training, optimizer="AdamW", fused=True)
 
 
 def _row(key: str, name: str, asked: float, fill: Fill, *more: str) -> None:
-    """Declare a row of eager's time over ours."""
+    """Declare a row with the ratio of eager's time to ours."""
     TABLE.rows(key, f"{name}, over eager | x >= {asked}", *more)(fill)
 
 

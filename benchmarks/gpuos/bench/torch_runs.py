@@ -31,9 +31,9 @@ from gpuos.bench.torch_programs import adds
 Make = Callable[[Any, str, Sizes], Work]
 Fill = Callable[..., None]
 
-# A host gets slower or faster within a second: turns of one repetition, which
-# meet both arms alike where a few percent are asked.
-TURNS = 4  # for each repetition that is asked for
+# A host gets slower or faster within a second. Turns of one repetition affect
+# both arms equally if the target is a few percent.
+TURNS = 4  # per requested repetition
 BUSY = 2  # endless processes
 STEPS = 60
 BLOCK = 50
@@ -41,7 +41,7 @@ COMPILERS = ("default", "reduce-overhead")
 
 
 def _peers(context: Context, torch: Any, work: Work) -> dict[str, Arm | str]:
-    """Return every peer of the device, or why it is not there."""
+    """Return every peer of the device, or why it is missing."""
     makers: dict[str, Callable[[], Arm]] = {
         "eager": lambda: eager_arm(torch, work)
     }
@@ -60,7 +60,7 @@ def _peers(context: Context, torch: Any, work: Work) -> dict[str, Arm | str]:
 def _measure(
     context: Context, torch: Any, work: Work, ours: dict[str, Arm]
 ) -> tuple[dict[str, float], dict[str, float | str]]:
-    """Return microseconds a step: of ours, and of peers with their reasons."""
+    """Return our microseconds per step, and those of peers with reasons."""
     peers = _peers(context, torch, work)
     usable = {k: arm for k, arm in peers.items() if isinstance(arm, Arm)}
     seconds = seconds_in_turns(
@@ -82,7 +82,7 @@ def _measure(
 
 
 def run_adds(context: Context, requests: Row, transparent: Row) -> None:
-    """Fill the rows of independent adds, handed over and taken."""
+    """Fill the rows of independent adds: submitted, and intercepted."""
     torch, gt = modules_of(context)
     with torch.no_grad():
         work = adds(torch, device_of(context), context.sizes)
@@ -116,7 +116,7 @@ def run_adds(context: Context, requests: Row, transparent: Row) -> None:
 
 
 def ratio_run(make: Make) -> Fill:
-    """Return what fills a row of eager's time over ours, and one of graphs."""
+    """Return the function that fills rows of ratios to eager and to graphs."""
 
     def run(context: Context, row: Row, over_graph: Row | None = None) -> None:
         torch, gt = modules_of(context)
@@ -140,7 +140,7 @@ def ratio_run(make: Make) -> Fill:
 
 
 def _work(torch: Any, context: Context, make: Make) -> Work:
-    # Where a step changes its program's state, two of them begin alike.
+    # A step may change its program's state, so two programs begin equally.
     torch.manual_seed(7)
     return make(torch, device_of(context), context.sizes)
 
@@ -148,7 +148,7 @@ def _work(torch: Any, context: Context, make: Make) -> Work:
 def _over_eager(
     context: Context, torch: Any, gt: Any, row: Row, eager: Work, ours: Work
 ) -> float:
-    """Return eager's time over ours; both times and their note are filled."""
+    """Return the ratio of eager's time to ours. Fill both times and a note."""
     arms = {"eager": eager_arm(torch, eager), "ours": scheduled_arm(gt, ours)}
     row.also["warm s"] = warm_up(torch, gt, arms["ours"])
     turns = TURNS * context.sizes.torch_reps
@@ -163,7 +163,7 @@ def _over_eager(
 
 
 def model_run(make: Make) -> Fill:
-    """Return what fills a row of a model, where only eager is a peer."""
+    """Return the function that fills a model's row. Its only peer is eager."""
 
     def run(context: Context, row: Row) -> None:
         torch, gt = modules_of(context)
@@ -176,10 +176,10 @@ def model_run(make: Make) -> Fill:
 
 
 def even_run(make: Make) -> Fill:
-    """Return what fills a row of a program that must not become slower.
+    """Return the function for a row of a program that must not become slower.
 
-    On processors with one thread of PyTorch and with the default; the row has
-    the smaller of the two.
+    On processors it runs with one thread of PyTorch and with the default. The
+    row has the smaller ratio.
     """
 
     def ratio(context: Context, torch: Any, gt: Any, row: Row) -> float:
@@ -202,7 +202,7 @@ def even_run(make: Make) -> Fill:
                 value = ratio(context, torch, gt, tried)
                 row.also[f"{count} threads"] = value
                 if row.value is None or value < row.value:
-                    # Times are those of the ratio that is shown.
+                    # The times belong to the ratio of the row.
                     row.value, row.note = value, tried.note
                     row.peers = tried.peers
                     row.also |= tried.also
@@ -213,7 +213,7 @@ def even_run(make: Make) -> Fill:
 
 
 def _blocks(torch: Any, work: Work, count: int, steps: int) -> list[float]:
-    """Return the microseconds a step of each block of `steps`."""
+    """Return the microseconds per step of each block of `steps`."""
     times = []
     for _ in range(count):
         start = time.perf_counter()
@@ -225,7 +225,7 @@ def _blocks(torch: Any, work: Work, count: int, steps: int) -> list[float]:
 
 
 def busy_run(make: Make) -> Fill:
-    """Return what fills a row of means of 60 steps beside endless processes."""
+    """Return the function for a row of 60 steps next to endless processes."""
 
     def run(context: Context, row: Row) -> None:
         torch, gt = modules_of(context)
@@ -248,9 +248,9 @@ def busy_run(make: Make) -> Fill:
 
 
 def worst_block_run(make: Make) -> Fill:
-    """Return what fills a row of eager's median block over our worst.
+    """Return the function for a row of eager's median block over our worst.
 
-    Nothing is warm, so its programs are compiled while the steps go on.
+    No program is compiled before, so compilers run during the steps.
     """
 
     def run(context: Context, row: Row) -> None:
@@ -258,7 +258,7 @@ def worst_block_run(make: Make) -> Fill:
         eager, ours = (_work(torch, context, make) for _ in range(2))
         count = max(3, 4 * context.sizes.torch_steps // 5)
         with torch.set_grad_enabled(eager.needs_gradients):
-            # The first block finds caches empty.
+            # The first block starts with empty caches.
             theirs = _blocks(torch, eager, count, BLOCK)[1:]
             with gt.scheduler():
                 mine = _blocks(torch, ours, count, BLOCK)[1:]
@@ -272,7 +272,7 @@ def worst_block_run(make: Make) -> Fill:
 
 
 def on_host(run: Fill) -> Fill:
-    """Return `run` on tensors of the processor, whatever the backend is."""
+    """Return `run` on CPU tensors, for every backend."""
 
     def run_there(context: Context, row: Row) -> None:
         run(context.on_host(), row)

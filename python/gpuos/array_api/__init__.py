@@ -1,6 +1,7 @@
 """The namespace of the Python array API standard for gpuos.Array.
 
-x.__array_namespace__() gives it. What a program cannot do is not there.
+x.__array_namespace__() returns it. It does not have functions that a program
+cannot compute.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ __all__ = [
     "uint64", "unstack", "var", "vecdot", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
-if TYPE_CHECKING:  # the functions of each element
+if TYPE_CHECKING:  # the elementwise functions
 
     def __getattr__(name: str) -> Any: ...
 
@@ -62,7 +63,7 @@ def __dir__() -> list[str]:
     return [*__all__]
 
 
-# The modules above have and import more than the standard.
+# The modules above define and import more names than the standard.
 for _name in [*globals()]:
     if not _name.startswith("_") and _name not in __all__:
         del globals()[_name]

@@ -1,4 +1,4 @@
-"""New arrays: in the default runtime, or that of `device=`."""
+"""Create arrays in the default runtime, or in that of `device=`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_NUMBERS = {
     np.dtype("float64"): DEFAULTS["real floating"],
     np.dtype("complex128"): DEFAULTS["complex floating"],
 }
-_CPU = 1  # DLPack's number
+_CPU = 1  # DLPack's device type
 
 
 def asarray(
@@ -33,10 +33,10 @@ def asarray(
     device: str | None = None,
     copy: Any = None,
 ) -> Array:
-    """Make an array of another one, of numbers or of sequences of numbers.
+    """Make an array from an array, numbers or sequences of numbers.
 
-    What is an array already comes back as it is if it has this dtype and
-    device and `copy` is not True.
+    Return an array itself if it has this dtype and device, unless `copy` is
+    True.
     """
     if isinstance(obj, Array):
         return _of_array(obj, dtype, device, copy)
@@ -46,7 +46,7 @@ def asarray(
             f"{type(obj).__name__}"
         )
     if _has_array(obj):
-        # Numbers beside arrays go where those are.
+        # Numbers go to the device of the arrays.
         device = device or _device_in(obj)
         return _stack([asarray(x, dtype=dtype, device=device) for x in obj])
     if isinstance(obj, (np.ndarray, np.generic)):
@@ -60,7 +60,7 @@ def asarray(
 
 
 def _has_array(obj: Any) -> bool:
-    """Whether it is a sequence with an array in it, at whatever depth."""
+    """Return whether a sequence contains an array, at any depth."""
     return isinstance(obj, (list, tuple)) and any(
         isinstance(x, Array) or _has_array(x) for x in obj
     )
@@ -91,9 +91,9 @@ def _of_array(x: Array, dtype: Any, device: str | None, copy: Any) -> Array:
 def from_dlpack(
     x: Any, /, *, device: str | None = None, copy: Any = None
 ) -> Array:
-    """Make an array of another library's, or a view of a gpuos.Array.
+    """Copy another library's array, or return a view of a gpuos.Array.
 
-    The memory of others is copied: an array owns its own.
+    The memory is copied, because a gpuos.Array owns its memory.
     """
     if isinstance(x, Array):
         if copy is False and device not in (None, x.device):
@@ -111,7 +111,7 @@ def from_dlpack(
     kind, number = x.__dlpack_device__()
     own = runtime_of("host" if kind == _CPU else f"cuda:{number}")
     made = _copying(own)(x)
-    made.__dlpack__()  # waits: who has x may change it from now on
+    made.__dlpack__()  # Wait, because x may change now.
     return made if device is None else to_device(made, device)
 
 

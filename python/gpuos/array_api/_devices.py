@@ -1,4 +1,4 @@
-"""Devices: what an array's `device` says, and the default runtime of each."""
+"""Map device names of arrays to default runtimes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def runtime_of(device: str | None, like: Array | None = None) -> Runtime:
-    """Return the runtime of a device; None: that of `like`, or the default."""
+    """Return a device's runtime. None selects that of `like` or the default."""
     if like is not None and device in (None, like.device):
         return like.runtime
     return default_runtime(device)
@@ -25,7 +25,7 @@ def default_device() -> str:
 
 @cache
 def devices() -> tuple[str, ...]:
-    """Return the host and each GPU."""
+    """Return the names of the host and of each GPU."""
     gpus = (
         finding.what.removeprefix("device ")
         for finding in _core._diagnose()
@@ -35,7 +35,7 @@ def devices() -> tuple[str, ...]:
 
 
 def to_device(x: Array, device: str) -> Array:
-    """Return x, or a copy in the default runtime of another device."""
+    """Return x, or copy it to the default runtime of another device."""
     if not isinstance(device, str):
         raise TypeError(
             f"to_device: device: expected str, got {type(device).__name__}"

@@ -1,4 +1,4 @@
-"""Constants, dtypes, and what is asked of dtypes."""
+"""Define constants, dtypes, and functions of dtypes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KINDS["numeric"] = (
     KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
 )
 
-# Python's numbers become these dtypes, as in functions of a runtime.
+# Python's numbers get these dtypes, as in a runtime's functions.
 DEFAULTS: dict[str, np.dtype[Any]] = {
     "real floating": float32,
     "complex floating": complex64,
@@ -68,7 +68,7 @@ def can_cast(from_: Any, to: Any, /) -> Any:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """The result of finfo(), in Python's numbers."""
+    """The result of finfo() as Python numbers."""
 
     bits: int
     eps: float
@@ -107,7 +107,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Whether it is a dtype, or of a kind, or of one of a tuple of these."""
+    """Return whether `dtype` is a dtype or of a kind, or one of a tuple."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
@@ -120,7 +120,7 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """Return NumPy's result type. Numbers of Python are weak."""
+    """Return NumPy's result type. Python numbers are weak."""
     found: np.dtype[Any] = np.result_type(
         *(
             x.dtype if isinstance(x, (Array, Value)) else x

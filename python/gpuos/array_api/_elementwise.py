@@ -1,6 +1,7 @@
-"""Functions of each element: the operations of programs by the standard's names.
+"""Define elementwise functions with the standard's names.
 
-Each is a program of one operation; in a fused function it is a part of that.
+Each function is a program of one operation. In a fused function it is a part of
+that function's program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gpuos.numpy_names import OPERATIONS
 
 
 def run(function: Any, *args: Any, **keywords: Any) -> Any:
-    """Call it as a program, or as a part of the fused function around it."""
+    """Call a function as a program, or as a part of a fused function."""
     if any(type(x) is _core.Value for x in args):
         return function(*args, **keywords)
     return arrays.call(function, *args, **keywords)
@@ -42,7 +43,7 @@ def _binary(numpys: str) -> Any:
     return compute
 
 
-# The standard's names of functions that NumPy calls otherwise: arccos is acos.
+# These functions have other names in NumPy: acos is arccos there.
 _NAMES = {
     "absolute": "abs",
     "conjugate": "conj",
@@ -50,7 +51,7 @@ _NAMES = {
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
 }
-# Not all of these are in the standard. They become functions of this module.
+# These become functions of this module. The standard lacks some of them.
 for _numpys, _operands in (OPERATIONS | {"round": 1}).items():
     _made = _unary(_numpys) if _operands == 1 else _binary(_numpys)
     _name = _NAMES.get(_numpys, _numpys.replace("arc", "a"))

@@ -1,4 +1,4 @@
-"""The inspection functions of the namespace."""
+"""Define the inspection functions of the namespace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpuos.array_api._dtypes import DEFAULTS, KINDS, isdtype
 if TYPE_CHECKING:
     from types import ModuleType
 
-# Versions of the standard whose names and rules these are.
+# The namespace follows these versions of the standard.
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 MOST_AXES = 8
 
@@ -35,7 +35,7 @@ class NamespaceInfo:
     def default_dtypes(
         self,
         *,
-        device: str | None = None,  # noqa: ARG002 (all have the same)
+        device: str | None = None,  # noqa: ARG002 (equal on all)
     ) -> dict[str, np.dtype[Any]]:
         return dict(DEFAULTS)
 
@@ -48,7 +48,7 @@ class NamespaceInfo:
         device: str | None = None,  # noqa: ARG002
         kind: str | tuple[str, ...] | None = None,
     ) -> dict[str, np.dtype[Any]]:
-        """Return all dtypes, or those of a kind, by their names."""
+        """Return all dtypes, or the dtypes of a kind, by name."""
         kinds = ("bool", "numeric") if kind is None else kind
         every = (*KINDS["bool"], *KINDS["numeric"])
         if isinstance(kinds, str):
@@ -61,7 +61,7 @@ def __array_namespace_info__() -> NamespaceInfo:
 
 
 def of_version(api_version: str | None) -> ModuleType:
-    """Return the namespace, which all these versions have in common."""
+    """Return the namespace, which is the same for all versions."""
     if api_version is not None and api_version not in VERSIONS:
         raise _core.InvalidArgument(
             "__array_namespace__: api_version: expected one of "

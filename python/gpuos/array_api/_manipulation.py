@@ -1,4 +1,4 @@
-"""Other shapes: views where they can be, else copies into slices of a result."""
+"""Change shapes by views, or by copies into slices of a result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = _core.Array
 
-# ---- Views, of the values of fused functions too where NumPy's are.
+# ---- Views. NumPy's functions also accept values of fused functions.
 
 _expand: Any = np.expand_dims
 _move: Any = np.moveaxis

@@ -1,4 +1,4 @@
-"""Functions over axes: statistics, places of extremes, running sums."""
+"""Define functions over axes: statistics, indices of extremes, running sums."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
 
 
 def isin(x1: Any, x2: Any, /, *, invert: Any = False) -> Array:
-    """Whether elements of x1 are in x2: each is compared with each."""
+    """Return whether elements of x1 are in x2. Compare each with each."""
     if not isinstance(x2, (Array, Value)):
         made: Array = operation("equal")(x1, x2)
     elif not isinstance(x1, (Array, Value)):
