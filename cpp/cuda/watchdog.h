@@ -15,7 +15,7 @@
 
 namespace gpuos::cu {
 
-/// Whether the backend is dead, and why.
+/// Holds whether the backend is dead, and why.
 ///
 /// Threads: any.
 class Health {

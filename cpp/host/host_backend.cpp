@@ -234,7 +234,8 @@ void HostBackend::throw_dead() {
 
 void HostBackend::check(const BatchRef& batch) {
   // A task that was done before others were dropped keeps its result.
-  if (!has_dropped() || !ring_->is_done(batch.begin)) check_alive();
+  if (is_dead() && !(has_dropped() && ring_->is_done(batch.begin)))
+    throw_dead();
   shared_->failures.check(batch.begin);
 }
 

@@ -28,7 +28,7 @@ struct HostImage {
 /// Throws: CompileError, naming `entry`.
 HostImage make_host_image(std::string bytes, const std::string& entry);
 
-/// Whether names of the library may also mean those of other libraries.
+/// Says whether other libraries can find the names of a library.
 enum class Names : std::uint8_t { Own, Shared };
 
 /// Opens a private copy of a library, none of which has run. `Shared`:

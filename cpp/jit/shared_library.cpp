@@ -68,10 +68,8 @@ void add_wheels(std::vector<std::string>& dirs, const std::string& nvidia) {
 std::vector<std::string> library_folders() {
   std::vector<std::string> dirs = named_dirs();
   for (std::string& dir : library_dirs()) {
-    if (dir.ends_with("/nvidia"))
-      add_wheels(dirs, dir);
-    else
-      dirs.push_back(std::move(dir));
+    if (dir.ends_with("/nvidia")) add_wheels(dirs, dir);
+    dirs.push_back(std::move(dir));
   }
   if (const char* root = variable("VIRTUAL_ENV")) {
     for (const std::string& python : folders_in(concat(root, "/lib")))

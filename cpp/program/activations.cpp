@@ -52,7 +52,7 @@ Value add_scaled(Op op, const Operand& x, const Operand& y,
   return ProgramBuilder::cast(sum, result);
 }
 
-// Whether a bound holds for every number of an integer dtype.
+// Returns whether a bound holds for every number of an integer dtype.
 bool says_nothing(const std::optional<Operand>& bound, const Value& x,
                   bool is_low) {
   if (!bound) return true;

@@ -84,8 +84,9 @@ struct Term {
   std::int64_t most = 0;
 };
 
-/// Whether numbers up to their terms' `most` exist of which the strides' sum is
-/// `wanted`. Terms with long strides come first, and no two have the same one.
+/// Searches for numbers up to the `most` of their terms, with `wanted` as the
+/// sum of their strides. Terms with long strides come first, and all strides
+/// differ.
 class SumSearch {
  public:
   explicit SumSearch(std::vector<Term> terms) : terms_(std::move(terms)) {

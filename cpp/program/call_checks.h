@@ -33,13 +33,13 @@ inline bool do_overlap(std::uint64_t a, const Extent& of_a, std::uint64_t b,
   return a + of_a.low < b + of_b.high && b + of_b.low < a + of_a.high;
 }
 
-/// Whether two arrays have a byte in common: not whether the ranges that they
-/// lie in meet, because columns of a matrix lie between each other. True as
-/// well if that takes very long to find out.
+/// Returns whether two arrays have a byte in common. Ranges that overlap do not
+/// suffice: columns of a matrix are interleaved. Also returns true if the
+/// search takes too long.
 bool share_memory(const TensorView& a, const TensorView& b);
 
-/// Whether two elements of an array have memory in common, as those of sliding
-/// windows have. True as well if that takes very long to find out.
+/// Returns whether two elements of an array have memory in common, as in
+/// sliding windows. Also returns true if the search takes too long.
 bool overlaps_itself(const TensorView& view);
 
 }  // namespace gpuos::program

@@ -29,7 +29,7 @@ struct Walk {
     }
   }
 
-  /// Whether dimensions [first, last) are walked as one.
+  /// Returns whether dimensions [first, last) are walked as one.
   bool is_one(std::size_t first, std::size_t last) const {
     for (std::size_t d = first; d + 1 < last; ++d)
       if (strides[d] != strides[d + 1] * shape[d + 1]) return false;

@@ -12,7 +12,7 @@
 namespace gpuos {
 namespace {
 
-// Whether an integer number is one of this integer dtype.
+// Returns whether an integer dtype can represent this integer.
 bool fits(const Scalar& number, DType dtype) {
   try {
     (void)number.bits_as(dtype);

@@ -29,7 +29,7 @@ Code function_code(Op op) {
 
 bool is_bool(DType dtype) noexcept { return dtype == DType::Bool; }
 
-// Whether no narrow dtype has to be looked after.
+// Returns whether no dtype needs the rounding of narrow ones.
 bool stays_in_range(const Step& step) {
   switch (step.op) {
     case Op::Where:
@@ -93,7 +93,7 @@ Code conversion_to(DType dtype) {
   return kCodes[compute_type(dtype)];
 }
 
-// Whether every value of `from` is one of `to`.
+// Returns whether `to` can represent every value of `from`.
 bool holds(DType to, DType from) noexcept {
   if (is_bool(from)) return true;
   if (is_floating(to) || is_floating(from)) return false;

@@ -264,8 +264,8 @@ class Writer {
     return cells;
   }
 
-  // Whether only the next step uses the value, and can take it from the
-  // instruction before.
+  // Returns whether only the next step uses the value, and can take it from the
+  // previous instruction.
   bool is_for_next_only(std::uint32_t id) const {
     if (next_ == kNone || last_use(id) != Moment{now_.part, now_.index + 1})
       return false;

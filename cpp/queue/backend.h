@@ -76,13 +76,12 @@ struct Traits {
   ChainBlocks* chain_blocks = nullptr;
   program::Workers workers;          // who shares a program's task
   std::uint64_t min_tile_elems = 0;  // a task of at most so many is one tile
-  /// Whether tiles are interleaved element by element, like the lanes of many
-  /// workers, or are consecutive ranges.
+  /// True if tiles are interleaved element by element, like the lanes of many
+  /// workers. Otherwise they are consecutive ranges.
   bool interleaves_tiles = false;
-  /// Whether the compiler of whole operators can compile faster with less
-  /// optimization.
+  /// True if the compiler of whole operators is faster with less optimization.
   bool builds_drafts = false;
-  /// Whether whole operators may be device code that is compiled already.
+  /// True if whole operators may be device code that is compiled already.
   bool links_objects = false;
   /// Memory that the host writes and the workers read where it is; empty: there
   /// is none. It begins at a cache line and lives as long as the backend.

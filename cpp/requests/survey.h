@@ -20,8 +20,9 @@ namespace gpuos::requests {
 /// owners: one word for each output and a look for each operand tell it.
 class Written {
  public:
-  /// Whether no request reads or writes what another one writes, by owners,
-  /// and none reduces, which could share its loop over a row with another.
+  /// Returns whether no request reads or writes what another one writes, by
+  /// owners. Also false if one reduces, because it could share its loop over a
+  /// row.
   bool are_independent(std::span<const Request> requests);
 
  private:

@@ -61,7 +61,7 @@ using Wide = long double;
   X(square, x* x, 0, 0, 1)                                              \
   X(reciprocal, 1 / x, 0, 0, 1)
 
-/// The same list for `Wide a` and `Wide b`.
+/// Lists the functions of `Wide a` and `Wide b` in the same way.
 #define GPUOS_EXACTNESS_OF_TWO(X)                     \
   X(pow, std::pow(a, b), 1, 1, 2)                     \
   X(atan2, std::atan2(a, b), 1, 1, 2)                 \

@@ -80,7 +80,7 @@ template <typename T>
 T reduced(Op op, std::span<const T> x) {
   if (op == Op::Sum) return in_order(x, T(0), [](T a, T b) { return a + b; });
   if (op == Op::Prod) return in_order(x, T(1), [](T a, T b) { return a * b; });
-  // Of equal values, such as 0 and -0, the first one wins.
+  // The first one wins among equal values, such as 0 and -0.
   if (op == Op::Max)
     return in_order(x, T(-INFINITY), [](T a, T b) { return a >= b ? a : b; });
   return in_order(x, T(INFINITY), [](T a, T b) { return a <= b ? a : b; });

@@ -162,7 +162,7 @@ def test_an_interrupted_program_ends_without_what_is_queued(
         check=False,
     )
     assert any(path.read_bytes()) == is_run, done.stderr
-    # A finished task keeps its result. Those of dropped tasks are errors.
+    # A finished task keeps its result. A dropped task has none.
     has_left = "left" in text
     assert done.stdout.count("dropped") == (2 if has_left else 0)
     assert done.stdout.startswith("1.0\n" if has_left else "")

@@ -114,6 +114,8 @@ TEST_F(CudaHeaders, InTheWheelsOfAFolderWithTheNewestCudaFirst) {
   const Texts folders = library_folders();
   EXPECT_TRUE(is_before(folders, at("env/nvidia/cu12/lib"),
                         at("env/nvidia/cuda_nvrtc/lib")));
+  EXPECT_TRUE(
+      is_before(folders, at("env/nvidia/cuda_nvrtc/lib"), at("env/nvidia")));
 }
 
 TEST_F(CudaHeaders, InEveryPlaceInTheirOrder) {
