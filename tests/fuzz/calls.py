@@ -313,7 +313,8 @@ class _Drawer:
         if self.made and dice.random() < 0.15:
             return dice.choice(self.made)[0]
         made = wrong(dice, likely)
-        if re.search("ArrayLike|DTypeLike", p.annotation):
+        is_operand = p.name == "other"  # of an operator, which reads any object
+        if is_operand or re.search("ArrayLike|DTypeLike", p.annotation):
             return survivable(made)
         return made
 

@@ -59,7 +59,8 @@ STEPS = {
     "copy": lambda x, y: x.copy_(y),
     "out": lambda x, y: torch.mul(x, 2, out=y),
     "of lists": lambda x, y: torch._foreach_add([x, y], 1)[1],
-    "of lists, in place": lambda x, y: torch._foreach_mul_([x, y], 2),
+    # A GPU writes the tensors of a list at once, so each has its own memory.
+    "of lists, in place": lambda x, y: torch._foreach_mul_([x, y.clone()], 2),
     "zeros": lambda x, _: torch.zeros_like(x),
     "grad": lambda x, _: x.detach().requires_grad_(),
 }
