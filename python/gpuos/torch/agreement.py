@@ -58,11 +58,16 @@ def prepare_on_all(
             f"register_elementwise: {key!r}: expected ranks {ranks} to call "
             f"this too, and nothing was changed here: {error}"
         ) from error
-    if complaint := _complaint(dict(zip(ranks, told, strict=True))):
-        raise gpuos.InvalidArgument(
-            f"register_elementwise: {key!r}: {complaint}; nothing was changed "
-            "on any rank"
-        ) from failure
+    try:
+        if complaint := _complaint(dict(zip(ranks, told, strict=True))):
+            raise gpuos.InvalidArgument(
+                f"register_elementwise: {key!r}: {complaint}; nothing was "
+                "changed on any rank"
+            ) from failure
+    finally:
+        # Its traceback refers to this frame. The group would live until the
+        # next garbage collection, and its threads until the interpreter ends.
+        del failure
     return made  # type: ignore[return-value] # without a failure it is one
 
 
