@@ -21,7 +21,7 @@ std::size_t end_of_name(std::string_view text, std::size_t at) noexcept;
 
 bool is_identifier(std::string_view text) noexcept;
 
-/// Returns whether `word` stands in `text` as a whole name.
+/// Returns whether `text` contains `word` as a whole name.
 bool has_name(std::string_view text, std::string_view word) noexcept;
 
 /// Cuts the text before the next `end` off the beginning of `rest`.

@@ -14,7 +14,7 @@ namespace {
 /// The delay until a waiter is told that the backend died.
 constexpr std::chrono::milliseconds kCheckPeriod{10};
 
-/// A tenth of the limit late is soon enough, and nobody notices 100 ms.
+/// A failure may be found late by a tenth of the limit, at most by 100 ms.
 std::chrono::milliseconds period_of(std::chrono::milliseconds limit) {
   using std::chrono::milliseconds;
   return std::clamp(limit / 10, milliseconds(1), milliseconds(100));

@@ -18,8 +18,8 @@
 
 namespace gpuos::cu {
 
-/// Flushes that could not be launched. Their tasks count as done, so that
-/// nobody waits for ever; who asks for them is told why they did not run.
+/// Flushes that could not be launched. Their tasks count as done, so that every
+/// wait ends. A wait for such a task throws the reason of the failed launch.
 ///
 /// Threads: any.
 class FlushFailures {
@@ -30,7 +30,7 @@ class FlushFailures {
   void check(std::uint64_t begin) {
     if (has_any_.load(std::memory_order_acquire)) find(begin);
   }
-  /// Throws the oldest failure that nobody was told of.
+  /// Throws the oldest failure that was not reported.
   void check_all() {
     if (has_any_.load(std::memory_order_acquire)) find_untold();
   }

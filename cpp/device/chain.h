@@ -59,8 +59,8 @@ static __device__ __noinline__ void load_chain(Chain& chain,
 
 // All threads prepare a piece that has arrived, a few in each warp, because
 // records share memory banks. Records that only continue the arguments of a
-// member hold no function. What is read there is not used, but it must be an
-// index into the table.
+// member hold no function. Their `op` is not used, but it must be an index into
+// the table.
 __device__ inline void prepare_piece(Piece& piece, u32 records,
                                      const OpFn* table, u32 lane) {
   constexpr u32 kApart = 4;
@@ -200,7 +200,7 @@ __device__ inline u32 run_inlined(const Piece& piece, u32 at, u32 lane) {
   return run_inlined<long long>(piece, at, lane);
 }
 
-// All threads. What stands at a record that a worker comes to.
+// All threads. Returns the piece of the record at `at`.
 __device__ inline Piece& piece_of(Chain& chain, u32 at) {
   return chain.pieces[at / abi::kChainPiece % 2];
 }
@@ -248,7 +248,7 @@ static __device__ __noinline__ u32 run_links(Chain& chain,
 }
 
 // All threads of the worker, after load_chain(). A member reads what an earlier
-// one wrote through the same L1, so a barrier is all that stands between them.
+// one wrote through the same L1, so a barrier between them is enough.
 __device__ inline void run_blocks(Chain& chain, const abi::Payload& payload,
                                   const Progress& progress, const OpFn* table) {
   for (u32 at = 0;;) {

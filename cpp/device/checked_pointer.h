@@ -69,7 +69,7 @@ GPUOS_DEVICE inline u32 bytes_of(u32 type) {
   return 1;
 }
 
-// ---- What is told.
+// ---- Reports of failures.
 
 // Each lane has memory next to its task. Reads out of range find a 0 there, and
 // writes out of range are lost there, atomics included. The first failure of
@@ -179,7 +179,7 @@ GPUOS_DEVICE inline void tell_index(const Notes& notes, u32 argument, i64 index,
   notes.publish();
 }
 
-// Returns what stands in for an element of so many bytes.
+// Returns the address of a replacement for an element of `kBytes` bytes.
 #if defined(__CUDACC__)
 template <u32 kBytes>
 __device__ inline void* note_index(const Notes& notes, u32 argument, i64 index,

@@ -14,7 +14,7 @@ namespace gpuos {
 struct alignas(16) InlinedMember {
   u32 what;   // InlinedBits
   u32 packs;  // of 16 bytes
-  u64 other;  // of one that follows: what it reads besides
+  u64 other;  // the second input of a member that follows another
 };
 
 enum InlinedBits : u32 {

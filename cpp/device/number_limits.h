@@ -86,7 +86,7 @@ struct Limits<float> : RealLimits<float, u32, 23> {};
 template <>
 struct Limits<double> : RealLimits<double, u64, 52> {};
 
-// Beside NaN's own inequality; `x` of any real type.
+// `x` is of any real type. NaN alone is unequal to itself.
 template <typename T>
 GPUOS_DEVICE constexpr bool is_nan(T x) {
   return x != x;

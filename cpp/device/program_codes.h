@@ -29,8 +29,8 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
   return (types >> type & 1) != 0;
 }
 
-// X(code, bytes in memory). Those of 16 bytes are not among them: Load128 and
-// Store128.
+// X(code, bytes in memory). The lists lack Load128 and Store128, which have 16
+// bytes.
 #define GPUOS_LOAD_CODES(X) \
   X(LoadI8, signed char)    \
   X(LoadU8, unsigned char)  \

@@ -1,6 +1,6 @@
-// The order in which the device puts the columns of a row together where a
-// runtime is deterministic: interpreted or compiled, one worker or several,
-// alone or beside other reductions. The number of columns decides it.
+// A deterministic runtime combines the columns of a row in this order on a
+// device. The number of columns alone decides it. Interpreted and compiled
+// code, one worker and several, and any other reductions give the same order.
 //
 // - A row has ordered_slices() slices and each of these ordered_lanes() lanes.
 // - Packs of 4 columns go round: pack p is for lane p % lanes of slice
@@ -12,9 +12,9 @@
 // - The results of slices are columns again: slice s is for lane s % lanes, and
 //   these are put together as before.
 //
-// In other runtimes Split (program/task.h) says how many lanes and slices there
-// are, by what else is to be done; the rest is as here, but for the packs of
-// compiled code, which are as wide as an access.
+// In other runtimes Split (program/task.h) decides the numbers of lanes and
+// slices, by the amount of other work. The packs of compiled code are then as
+// wide as an access.
 #pragma once
 
 #include "task_abi.h"
@@ -53,7 +53,7 @@ GPUOS_DEVICE constexpr u32 ordered_slices(u64 columns) {
 
 // Returns the column that follows `column` for a lane that takes `width`
 // columns at a time. `step` is the distance from pack to pack.
-GPUOS_DEVICE inline u64 column_behind(u64 column, u32 width, u64 step) {
+GPUOS_DEVICE inline u64 column_after(u64 column, u32 width, u64 step) {
   const u64 next = column + width;
   return next % kPackColumns != 0 ? next : next - kPackColumns + step;
 }

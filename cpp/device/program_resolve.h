@@ -70,7 +70,7 @@ struct alignas(16) Ready {
 };
 static_assert(sizeof(Ready) == kResolvedBytes, "one load");
 
-// The number of instructions that the loop fetches ahead. As many empty
+// The number of instructions that the loop fetches ahead. `kAhead` empty
 // instructions follow the last one.
 constexpr u32 kAhead = 2;
 constexpr u32 kKept = kTextBytes / sizeof(Ready) - kAhead;
@@ -139,7 +139,7 @@ __device__ inline void resolve_access(const DeviceTask& task,
 template <u32 W>
 __device__ inline void resolve_compute(const Instruction& x,
                                        Resolved& resolved) {
-  // Nobody looks for its function.
+  // Inlined code has no function.
   if (x.index != kCalled) return;
   if (W == 4 && x.opcode >= kFirstOfFour && x.opcode < kEndOfFour)
     resolved.function = reinterpret_cast<u64>(

@@ -90,9 +90,9 @@ class Interpreter {
     }
   }
 
-  // Rows that have slices. A tile is a slice where workers share rows: the one
-  // that comes last puts them together. Else one worker takes all of them, one
-  // after the other.
+  // Runs rows that have slices. If workers share rows, a tile is a slice, and
+  // the last worker combines the slices. Otherwise one worker runs all slices
+  // in order.
   __device__ void run_slices(u32 tile, u32 tiles) {
     const u32 slices = task_.rows.slices;
     const bool is_shared = (task_.shape.flags & kSliced) != 0;
@@ -220,7 +220,7 @@ class Interpreter {
     const u64 end = task_.rows.columns;
     for (place.column = (u64{slice} * lanes + place.sub) * kPackColumns;
          place.column < end;
-         place.column = column_behind(place.column, W, step)) {
+         place.column = column_after(place.column, W, step)) {
       const u32 valid = valid_of(end - place.column);
       Values<W> result{};
       if constexpr (kIsKept)

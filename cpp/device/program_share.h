@@ -35,7 +35,7 @@ struct Share {
   static __device__ constexpr u32 elements() { return N; }
   static __device__ constexpr u32 rows() { return 1; }
 
-  // Behind `column`.
+  // Returns the distance of a piece from `column`.
   __device__ u64 distance_of(u32 piece) const {
     if constexpr (kOfPack == 1) return u64{piece} * step;
     return u64{piece / kOfPack} * step + piece % kOfPack;
@@ -45,7 +45,7 @@ struct Share {
   }
   __device__ void go_on() {
     if constexpr (N < kPack)
-      column = column_behind(column, N, step);
+      column = column_after(column, N, step);
     else
       column += distance_of(kPieces);
   }

@@ -15,9 +15,9 @@ struct Strips {
   enum : u32 {
     // Elements that a lane has at a time,
     N = kIsLong<P> ? 1 : 2 * P::kScattered,
-    // and of a row, in several turns. So many neighbouring lanes have
-    // neighbouring elements each time.
+    // and of a row, in several turns.
     kOfRow = 16,
+    // The logarithm of the number of lanes that have neighbouring elements.
     kNeighbourBits = 5,
     kNeighbours = 1 << kNeighbourBits,
     // With at least this many rows each warp has one row. So the rows of a
@@ -130,9 +130,9 @@ struct StripShare {
   // `part`: of the columns, one worker's.
   __device__ StripShare(u32 at, u32 row, u32 part) : scratch(at) {
     const u32 sub = threadIdx.x & ((1u << strips().bits) - 1);
-    const u32 beside = sub & ((1u << bits()) - 1);
+    const u32 neighbour = sub & ((1u << bits()) - 1);
     const u32 column =
-        part * strips().width() + (sub >> bits()) * strips().span() + beside;
+        part * strips().width() + (sub >> bits()) * strips().span() + neighbour;
     if (row >= strips().rows || column >= strips().columns) return;
     left = min(((strips().columns - column - 1) >> bits()) + 1,
                u32{Strips<P>::kOfRow});

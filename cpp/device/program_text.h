@@ -1,5 +1,5 @@
-// The text that the interpreter of programs runs, and what a task of it is
-// given. Read by the host compiler, nvcc and NVRTC.
+// The text that the interpreter of programs runs, and the arguments of its
+// tasks. The host compiler, nvcc and NVRTC read this file.
 #pragma once
 
 #include "integers.h"
@@ -27,8 +27,8 @@ struct Instruction {
   u8 b;
   u8 c;
   u8 out;
-  u8 index;  // of an access, a scalar or, behind those, a constant; else an
-             // Inlined
+  u8 index;  // an access, a scalar or, after the scalars, a constant;
+             // otherwise an Inlined
   u8 form;   // Form
 };
 static_assert(sizeof(Instruction) == 8, "one word");
@@ -40,10 +40,10 @@ enum Form : u8 {
   kLoad,
   kStore,
   kScalar,
-  kInit,       // what a reduction begins with
-  kStep,       // out and a become out
-  kJoin,       // the row's lanes put together what they have
-  kPlaceInit,  // the same for an argmax or argmin, whose place lies behind
+  kInit,       // out = the initial value of a reduction
+  kStep,       // out = out combined with a
+  kJoin,       // combines the values of the row's lanes
+  kPlaceInit,  // for argmax and argmin, which also have a place
   kPlaceStep,
   kPlaceJoin,
   kKindMask = 0x0f,
@@ -144,8 +144,8 @@ GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
   }
 }
 
-// The beginning of a text. Behind it: where each part ends, in instructions,
-// a word each; then the instructions, and scalars that tasks have no room for.
+// The beginning of a text. A word for the end of each part follows, in
+// instructions. Then come the instructions, and constants.
 struct TextHeader {
   u16 parts;  // odd: 0, 2, ... once a row, 1, 3, ... for each column
   u16 cells;

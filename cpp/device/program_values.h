@@ -95,10 +95,10 @@ GPUOS_DEVICE inline T unknown(T x) {
 }
 #endif
 
-// A real to an integer: towards zero. What does not fit is what the processor
-// makes of it, as PyTorch has it there: x86 gives the lowest value, a GPU the
-// nearest limit, for 32 or 64 bits, of which narrower types keep the low ones.
-// Unsigned ones of at most 32 bits go by way of 64.
+// Rounds a real towards zero. For a number that does not fit, the processor
+// decides, as in PyTorch. x86 gives the lowest value of 32 or 64 bits, a GPU
+// the nearest limit. Narrower types keep the low bits of that value. Unsigned
+// types of at most 32 bits are converted from 64 bits.
 template <typename To, typename From>
 GPUOS_DEVICE inline To to_integer(From x) {
   if constexpr (!IsReal<From>::kIs) {

@@ -1,5 +1,5 @@
-// The layouts that the host, the worker and every operator share. Read by the
-// host compiler, nvcc and NVRTC. A change here bumps kAbiVersion.
+// The host, the worker and every operator share these layouts. The host
+// compiler, nvcc and NVRTC read them. Raise kAbiVersion with a change.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -29,12 +29,12 @@ enum Limit : u32 {
   kChainPiece = 64,         // of them, which a worker fetches together
   kLaunchDescriptors = 56,  // that fit a launch's parameters
   kScratchBytes = 36864,    // shared memory of a worker for its operator,
-  kSharedBytes = kScratchBytes + 16  // and behind it set_turns()
+  kSharedBytes = kScratchBytes + 16  // and after it set_turns()
 };
 
 // The low bits of Payload::flags. The tile number is above them.
 enum Flags : u16 {
-  kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
+  kArgsInBlock = 1,  // args[0] is the number of arguments, which are in the
                      // argument block of the place args[1] positions before
   kTraced = 2,       // the worker marks `started` before it runs the task, or a
                      // member that it calls
@@ -54,8 +54,8 @@ struct Payload {
   u16 batch_size;     // tasks in the batch
   u16 wait_distance;  // this position minus the first of the batch to wait
                       // for; 0: nothing to wait for
-  u16 parts;          // tiles of the task, 0 as 1; kJoin: how many u16
-                      // distances lie in `args`
+  u16 parts;          // tiles of the task, 0 as 1; kJoin: the number of u16
+                      // distances in `args`
 };
 static_assert(sizeof(Payload) == 48, "a descriptor carries 12 words");
 

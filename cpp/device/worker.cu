@@ -30,12 +30,12 @@ __device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
   fence_gpu();
   if (size > 1) {
     if (atomicAdd(queue.counts + place, 1) + 1 != size) return;
-    // Nobody counts here again before the host has seen `done`.
+    // This counter is not used again before the host has read `done`.
     queue.counts[place] = 0;
     fence_gpu();
   }
   const u32 tag = abi::lap_tag(begin, queue.capacity_bits);
-  // In this order: who sees `done` may give the place out again.
+  // In this order: after `done` the host may use the place again.
   store_relaxed(queue.flags + place, tag);
   store_relaxed_sys(queue.done + place, tag);
 }

@@ -37,8 +37,8 @@ class FailureLog {
     if (has_any_.load(std::memory_order_acquire)) throw_if_failed(begin);
   }
 
-  /// Throws: TaskError for the first failure that nobody was told of; tells
-  /// how many more there are and counts them as told.
+  /// Throws: TaskError for the first failure that was not reported. Its message
+  /// has the number of the other failures, which count as reported.
   void check_untold();
 
  private:

@@ -33,8 +33,8 @@ class WorkerThreads {
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  /// Ends the threads; one that does not come back within `grace` is left
-  /// behind, with what it uses.
+  /// Ends the threads. A thread that does not end within `grace` is abandoned,
+  /// with everything that it uses.
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -126,7 +126,7 @@ class SumSearch {
   }
 
   std::vector<Term> terms_;
-  std::vector<std::int64_t> reach_;  // of a term and all behind it
+  std::vector<std::int64_t> reach_;  // of a term and all later ones
   int steps_ = 0;
 };
 

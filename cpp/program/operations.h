@@ -10,8 +10,8 @@
 
 namespace gpuos::program {
 
-/// A vector of at most `kMost` values, in place. What is made for each step of
-/// a pass must not allocate memory.
+/// A vector of at most `kMost` values, in place. Objects that are made for each
+/// step of a pass must not allocate memory.
 template <typename T, std::size_t kMost>
 class Few {
  public:

@@ -16,8 +16,8 @@ namespace gpuos::requests {
 /// Owners that requests write, to see whether any request meets another. Its
 /// memory is used again.
 ///
-/// Many requests of streams meet none, and then nobody needs to know their
-/// owners: one word for each output and a look for each operand tell it.
+/// Many requests of streams depend on no other. This table shows that without
+/// their owners, by a word for each output and a lookup for each operand.
 class Written {
  public:
   /// Returns whether no request reads or writes what another one writes, by
@@ -29,7 +29,7 @@ class Written {
   void clear(std::size_t owners);
   /// The place of `owner`, or the free one where it belongs.
   const void*& place_of(const void* owner) noexcept {
-    // The high bits are the well mixed ones: addresses lie at even distances.
+    // The high bits are mixed well. Addresses have even distances.
     std::size_t i = static_cast<std::size_t>(
         reinterpret_cast<std::uint64_t>(owner) * 0x9e3779b97f4a7c15 >> shift_);
     while (places_[i] != nullptr && places_[i] != owner)

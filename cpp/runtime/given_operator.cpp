@@ -63,7 +63,7 @@ Passed passed(const OperatorDefinition& definition, DType dtype,
   return {name, is_signed(dtype) ? "int" : "unsigned int", 'i'};
 }
 
-// Nobody but LTO-IR asks what an address leads to.
+// Only LTO-IR needs the type of the elements at an address.
 Passed address(const OperatorDefinition& definition, const char* before) {
   const std::string name = concat(before, c_name_of(dtype_of(definition)), "*");
   return {name,
@@ -89,7 +89,7 @@ class Writer {
                "))"));
   }
 
-  /// Parameters, behind `first` buffers.
+  /// Adds the parameters, after `first` buffers.
   void add_scalars(std::size_t first) {
     for (const Parameter& param : definition_.params)
       add(passed(definition_, param.dtype, true),
