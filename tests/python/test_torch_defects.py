@@ -489,7 +489,10 @@ def test_errors_are_those_of_eager_at_the_same_call(device, function):
     assert after.tolist() == [4.0] * 12
 
 
-def test_a_warning_of_a_guarded_method_is_the_programs():
+def test_a_warning_of_a_guarded_method_is_the_programs(monkeypatch):
+    # PyTorch warns once per process unless it is asked for more.
+    always = "_always_warn_typed_storage_removal"
+    monkeypatch.setattr(torch.storage, always, True)
     with (
         scheduler(takes=0),
         warnings.catch_warnings(record=True) as heard,
