@@ -39,7 +39,8 @@ GPUOS_DEVICE inline T mul(T a, T b) {
 }
 
 #if defined(__CUDACC__)
-// The compiler never merges these; a plain a * b + c would become one fma.
+// The compiler never merges these operations. It would turn a plain a * b + c
+// into one fma.
 template <>
 GPUOS_DEVICE inline float add(float a, float b) {
   return __fadd_rn(a, b);

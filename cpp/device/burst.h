@@ -5,7 +5,8 @@
 
 namespace gpuos {
 
-// Warp 0: the descriptor of the burst's task at `position`, from the ring.
+// For warp 0. Loads the descriptor of the burst's task at `position` from the
+// ring.
 __device__ inline Chunk load_burst_chunk(const abi::Launch& launch,
                                          u64 position) {
   Chunk chunk{};
@@ -17,17 +18,16 @@ __device__ inline Chunk load_burst_chunk(const abi::Launch& launch,
   return chunk;
 }
 
-// A burst may be launched while the one before it in its stream still runs: it
-// then reads its first descriptors and waits here. Everything else comes after.
-// One that is independent waits at its end, so that launches end in order. The
-// fence is the last warp's, because it waits for loads and the first warp has
-// some.
+// A burst may start while the previous launch of its stream still runs. It then
+// reads its first descriptors and waits here, before everything else. An
+// independent burst waits at its end, so that launches end in order. The last
+// warp fences, because the fence waits for loads and the first warp has some.
 __device__ inline void begin_burst(const abi::Launch& launch) {
   if (launch.is_independent == 0)
     await_previous_launch();
   else if (threadIdx.x + 32 >= blockDim.x)
-    // Drops what the launches that still run here left in the L1. The barrier
-    // before the task passes it on, as in await_task().
+    // Drops the lines that running launches left in the L1. The barrier before
+    // the task makes this visible to the worker, as in await_task().
     fence_gpu();
   let_next_launch_begin();
 }
@@ -38,8 +38,8 @@ __device__ inline bool has_places(const abi::Launch& launch) {
   return launch.signal != 0;
 }
 
-// Thread 0, after a barrier that follows the worker's last task. Which worker
-// is last is counted in workers: the batch is the whole launch.
+// For thread 0, after a barrier that follows the worker's last task. The batch
+// is the whole launch, so this counts workers to find the last one.
 __device__ inline void finish_burst(const abi::Launch& launch) {
   if (launch.is_independent != 0) await_previous_launch();
   if (!has_places(launch)) return;
@@ -48,8 +48,8 @@ __device__ inline void finish_burst(const abi::Launch& launch) {
   if (gridDim.x == 1) {
     fence_gpu();  // as in finish_task()
   } else {
-    // Pairs with the same count of the last worker, which so has what all
-    // wrote, and leaves 0 for the next burst.
+    // Pairs with the same count of the last worker. That worker sees all writes
+    // and leaves 0 for the next burst.
     const u32 last = gridDim.x - 1;
     if (count_in_turn(queue.counts + place, last) != last) return;
   }
@@ -120,12 +120,12 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
   if (threadIdx.x == 0) finish_burst(launch);
 }
 
-// The shortest way from a launch to a task and back.
+// Runs a task on the shortest path from a launch and back.
 __device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
-  // An independent burst waits for nothing. It fences before it loads.
+  // An independent burst does not wait. It fences before it loads.
   if (launch.is_independent != 0) begin_burst(launch);
   const abi::TiledTask& tiled = launch.tiled;
-  // Each thread by itself: arrives while the arguments do.
+  // Each thread copies for itself while the arguments arrive.
   const OpFn operator_fn = launch.table[tiled.op];
   if (threadIdx.x < tiled.arg_count)
     work.args[threadIdx.x] = tiled.args[threadIdx.x];

@@ -15,12 +15,12 @@ struct Piece {
   OpFn functions[abi::kChainPiece];
   InlinedMember inlined[abi::kChainPiece + 1];
 };
-// One is on its way while the other is run.
+// One piece is loaded while the other one runs.
 struct Chain {
   Piece pieces[2];
 };
 
-// Where thread 0 says which member of a chain with whole operators runs:
+// Thread 0 stores the current member of a chain with whole operators here:
 // started_word() with the record 0, and its place.
 struct Progress {
   u64* at;
@@ -33,7 +33,7 @@ __device__ inline u32 records_of(const abi::Payload& payload, u32 first) {
   return left < abi::kChainPiece ? left : u32{abi::kChainPiece};
 }
 
-// Warp 0 sends for a piece, if there is one.
+// Warp 0 starts loading a piece, if there is one.
 __device__ inline void fetch_piece(Piece& piece, const abi::Payload& payload,
                                    u32 first) {
   if (first >= payload.count) return;
@@ -46,8 +46,8 @@ __device__ inline void fetch_piece(Piece& piece, const abi::Payload& payload,
   for (u32 i = threadIdx.x; i < chunks; i += 32) copy_chunk(to + i, from + i);
 }
 
-// Warp 0 fetches the first piece and sends for the second. Not inlined:
-// ordinary tasks would pay for its registers.
+// Warp 0 loads the first piece and starts loading the second. Not inlined,
+// because ordinary tasks would pay for its registers.
 static __device__ __noinline__ void load_chain(Chain& chain,
                                                const abi::Payload& payload) {
   fetch_piece(chain.pieces[0], payload, 0);
@@ -224,8 +224,7 @@ static __device__ __noinline__ u32 run_links(Chain& chain,
     if (at == first) {
       if (at != 0) {
         if (lane < 32) await_copies<0>();
-        // This piece has arrived, and no thread reads the previous one any
-        // more.
+        // This piece has arrived, and no thread still reads the previous one.
         __syncthreads();
         if (lane < 32) {
           fetch_piece(piece_of(chain, at + abi::kChainPiece), payload,

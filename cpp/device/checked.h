@@ -13,8 +13,9 @@ enum GpuosNoNotes : gpuos::u32 { gpuos_notes };
 namespace gpuos {
 namespace checked {
 
-// The compiler knows this of an operator's arguments. kWords counts the words
-// of a task. kBuffers counts output and inputs; 0 stands for any number.
+// The compiler knows these constants of an operator's arguments. kWords is the
+// number of words of a task. kBuffers is the number of outputs and inputs, and
+// 0 means any number.
 template <u32 kWords, bool kElementwise, u32 kBuffers, u32 kElement,
           u32... kParams>
 struct Table {
@@ -114,7 +115,7 @@ __device__ inline void fail_assert(GpuosNoNotes, const char*, u32) { __trap(); }
 
 }  // namespace checked
 
-// The functions of the other headers that take pointers.
+// These functions of the other headers take pointers.
 
 template <u32 kWidth, typename T>
 GPUOS_DEVICE inline bool is_aligned(const checked::Pointer<T>& address) {
@@ -146,7 +147,7 @@ GPUOS_DEVICE inline void store_vector_unaligned(const checked::Pointer<T>& to,
   if (to.has(kWidth, line)) store_vector_unaligned(to.raw(), vector);
 }
 
-// All elements at once: where one of the arrays is shorter, nothing is done.
+// Transfers all elements at once, or none if one of the arrays is shorter.
 template <typename T, typename F, typename... In>
 GPUOS_DEVICE inline void map(const checked::Pointer<T>& out, checked::At count,
                              Lane lane, F f, const In&... in) {
@@ -163,8 +164,8 @@ GPUOS_DEVICE inline void map(const checked::Pointer<T>& out, checked::At count,
 
 }  // namespace gpuos
 
-// In place of GPUOS_OPERATOR, where GPUOS_CHECKED_TABLE is a Table.
-// `gpuos_notes`: for assert().
+// Replaces GPUOS_OPERATOR, where GPUOS_CHECKED_TABLE is a Table. assert() uses
+// `gpuos_notes`.
 #define GPUOS_CHECKED_OPERATOR(name)                                  \
   static GPUOS_DEVICE void gpuos_checked_##name(                      \
       gpuos::checked::Task<gpuos::checked::GPUOS_CHECKED_TABLE> task, \

@@ -16,7 +16,7 @@ namespace checked {
 #define GPUOS_COLD __attribute__((noinline, cold))
 #endif
 
-// ---- Which dtype a type is.
+// ---- Dtypes of types.
 
 // The numbers of gpuos::DType.
 #define GPUOS_NAME(name, ...) k##name,
@@ -47,7 +47,7 @@ struct TypeOf {
   };
 GPUOS_DTYPES(GPUOS_TYPE)
 #undef GPUOS_TYPE
-// int64_t is one of them.
+// One of them is int64_t.
 template <>
 struct TypeOf<long> : TypeOf<long long> {};
 template <>
@@ -77,9 +77,9 @@ GPUOS_DEVICE inline u32 bytes_of(u32 type) {
 enum : u32 { kLostBytes = 64, kMaxLanes = 256 };
 
 #if defined(__CUDACC__)
-// An index out of range. Told when the lane is through with its task: a call in
-// a loop would have the loop's values in registers that must be saved first,
-// for all lanes of all workers and for each task.
+// An index out of range. It is reported after the lane has finished its task. A
+// call in a loop would force the loop's values out of registers, for all lanes
+// of all workers and for each task.
 struct Noted {
   u64 where;  // argument << 32 | line, 0 if there is nothing
   i64 index;
@@ -152,7 +152,7 @@ struct Notes {
 #endif
 };
 
-// A lane tells once of a task, and of its lanes one.
+// Each lane reports at most once per task, and only one lane does.
 GPUOS_DEVICE inline bool begins_fault(const Notes& notes) {
   return notes.tells_first() && notes.takes_fault();
 }
@@ -275,8 +275,8 @@ class Pointer {
         line_(other.line_) {}
 
   GPUOS_DEVICE T& operator[](At at) const {
-    // In the words of the loop that counts to it, whose own comparison then
-    // makes this one unnecessary.
+    // Uses the same words as the loop that counts to it. The compiler then
+    // drops this comparison.
     if (index_ == 0 && elements_.is_of_task && at.is_low &&
         at.low < static_cast<u32>(elements_.count))
       return base_[at.low];
@@ -338,8 +338,8 @@ class Pointer {
   }
   GPUOS_DEVICE explicit operator bool() const { return base_ != nullptr; }
 
-  // A plain pointer, of whose use nothing is seen. A template, or it would be
-  // as good as the operators above.
+  // Converts to a plain pointer, whose accesses are not checked. This is a
+  // template, because otherwise it would compete with the operators above.
   template <typename U>
     requires PointsAs<T, U>
   GPUOS_DEVICE operator U*() const {

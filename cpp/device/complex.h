@@ -1,6 +1,6 @@
-// Complex numbers of two floats or doubles. A product is two products of each
-// side and one sum, and a quotient is Smith's, as NumPy's are; nothing is
-// merged, so the backends agree bit for bit.
+// Complex numbers of two floats or doubles. A product uses two products for
+// each part and one sum. A quotient is Smith's. Both are as in NumPy. Nothing
+// is merged, so the backends agree bit for bit.
 #pragma once
 
 #include "arithmetic.h"
@@ -18,8 +18,8 @@ static_assert(sizeof(C64) == 8 && sizeof(C128) == 16, "as in memory");
 
 namespace fn {
 
-// A product that stays one: g++ 12 merges what is added to one float and taken
-// from its neighbour into one instruction, whatever -ffp-contract=off says.
+// Keeps a product separate. g++ 12 merges an addition and a subtraction of
+// neighbours into one instruction, even with -ffp-contract=off.
 template <typename Part>
 GPUOS_DEVICE inline Part product(Part a, Part b) {
 #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && \
@@ -49,7 +49,8 @@ GPUOS_DEVICE inline Complex<Part> div(Complex<Part> a, Complex<Part> b) {
   const Part re = b.re > 0 ? b.re : 0 - b.re;
   const Part im = b.im > 0 ? b.im : 0 - b.im;
   if (re == 0 && im == 0) return {a.re / re, a.im / re};
-  // `ratio` is the smaller part of b by the larger one, so no square overflows.
+  // `ratio` is the smaller part of b over the larger one, so no square
+  // overflows.
   if (re >= im) {
     const Part ratio = b.im / b.re;
     const Part scale = 1 / gpuos::add(b.re, product(b.im, ratio));

@@ -38,9 +38,10 @@ static_assert(sizeof(Fault) == 128, "two cache lines");
 
 // A checked task has more words after its arguments, from the last one to the
 // first. One holds the address of its Fault, with the number of buffers in the
-// upper byte. Tasks that are not elementwise have the elements of each buffer.
+// upper byte. Tasks that are not elementwise also have the number of elements
+// of each buffer.
 enum : u32 { kBuffersAt = 56 };
-// Stands for the number of elements of a buffer that has as many as the task.
+// Means that a buffer has as many elements as the task.
 enum : u64 { kAsTask = ~u64{0} };
 
 }  // namespace abi

@@ -7,9 +7,10 @@
 
 namespace gpuos {
 
-// kFraction bits of the fraction; kMost is what is too large. A tie goes to the
-// even neighbour, a NaN becomes 0x7f; else the bits are PyTorch's. The device's
-// instructions need sm_89 and make no infinity, which E5M2 has.
+// `kFraction` is the number of bits of the fraction, and `kMost` the first
+// number that is too large. A tie goes to the even neighbour, and a NaN becomes
+// 0x7f. Otherwise the bits are PyTorch's. The device's instructions need sm_89
+// and do not produce infinities, which E5M2 has.
 template <u32 kFraction, u32 kMost>
 struct Float8 {
   u8 bits;
@@ -22,7 +23,7 @@ struct Float8 {
     if (size > kMost) return bit_cast<float>(0x7fffffffu);
     if (kHasInfinity && size == kMost)
       return bit_cast<float>(sign | 0x7f800000);
-    // No subnormal float is used: the process may flush them to zero.
+    // Uses no subnormal float, because the process may flush those to zero.
     const float value = size < 1u << kFraction
                             ? static_cast<float>(size) * bit_cast<float>(kUnit)
                             : bit_cast<float>((size << kDropped) + kExponents);

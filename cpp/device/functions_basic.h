@@ -30,7 +30,7 @@ GPUOS_DEVICE inline T neg(T x) {
   else
     return sub(T{0}, x);
 }
-// Without a warning where no number is.
+// Without a warning in branches where `x` is not a number.
 template <typename T>
 GPUOS_DEVICE inline bool is_below_zero(T x) {
   if constexpr (is_real_type<T>() || is_signed_type<T>())
@@ -82,13 +82,13 @@ GPUOS_DEVICE inline T floor_mod(T a, T b) {
   else
     return b == 0 ? T{0} : a % b;
 }
-// The remainder with the sign of `a`, as C's.
+// Returns the remainder with the sign of `a`, as in C.
 template <typename T>
 GPUOS_DEVICE inline T fmod(T a, T b) {
   if constexpr (is_real_type<T>()) {
     return c_fmod(a, b);
   } else {
-    // The second test is for the one quotient that could overflow.
+    // The second test handles the one quotient that could overflow.
     if (b == 0 || (is_signed_type<T>() && b == T(-1))) return 0;
     return a % b;
   }
@@ -110,8 +110,8 @@ GPUOS_DEVICE inline T pow(T base, T exponent) {
   return power;
 }
 
-// Hides what the compiler knows of a value: NVVM makes a minimum of
-// `0 <= x ? 0 : x`, and the minimum of 0 and -0 is -0.
+// Hides a value from the compiler. Otherwise NVVM makes a minimum of `0 <= x ?
+// 0 : x`, and the minimum of 0 and -0 is -0.
 template <typename T>
 GPUOS_DEVICE inline void hide(T&) {}
 #if defined(__CUDA_ARCH__)
@@ -125,9 +125,9 @@ GPUOS_DEVICE inline T choose(C condition, T a, T b) {
   return condition ? a : b;
 }
 
-// Below | instead of ||: no branch, so loops vectorise.
+// Uses | instead of || below, because loops vectorise without branches.
 
-// NaN wins here,
+// Here a NaN wins,
 template <typename T>
 GPUOS_DEVICE inline T maximum(T a, T b) {
   return choose((a >= b) | (a != a), a, b);
@@ -136,7 +136,7 @@ template <typename T>
 GPUOS_DEVICE inline T minimum(T a, T b) {
   return choose((a <= b) | (a != a), a, b);
 }
-// and the number here.
+// and here the number.
 template <typename T>
 GPUOS_DEVICE inline T fmax(T a, T b) {
   return choose((a >= b) | (b != b), a, b);
@@ -186,7 +186,7 @@ GPUOS_DEVICE inline float copysign(float size, float sign) {
 GPUOS_DEVICE inline double copysign(double size, double sign) {
   return copy_sign(size, sign);
 }
-// The step from 0 to 1, `at_zero` at 0.
+// A step from 0 to 1, with `at_zero` at 0.
 template <typename T>
 GPUOS_DEVICE inline T heaviside(T x, T at_zero) {
   const T of_rest = x == 0 ? at_zero : x;
@@ -210,7 +210,7 @@ GPUOS_DEVICE inline T bit_not(T a) {
   return ~a;
 }
 
-// By a negative number: as by more than all bits.
+// A negative number shifts all bits out.
 template <typename T>
 GPUOS_DEVICE inline T shift_left(T a, T by) {
   using U = typename Unsigned<T>::type;

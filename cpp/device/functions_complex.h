@@ -1,7 +1,7 @@
-// Functions of complex numbers, in double inside: no square of a float is too
-// large or too small there, and one rounding of each part is all that is lost.
-// A complex number of doubles is scaled instead where that matters. Infinities
-// and NaN are as in annex G of the C standard.
+// Functions of complex numbers. They compute in double, where no square of a
+// float overflows or underflows. Only the rounding of each part loses digits.
+// Complex numbers of doubles are scaled instead where that matters. Infinities
+// and NaN follow annex G of the C standard.
 #pragma once
 
 #include "functions_real.h"
@@ -23,12 +23,13 @@ constexpr bool kIsWidePart = sizeof(Part) == sizeof(double);
 
 template <typename Part>
 GPUOS_DEVICE inline Complex<Part> exp(Complex<Part> z) {
-  // Then the angle has no say: C leaves the signs of its zeros and infinity.
+  // The angle does not matter then: C leaves the signs of its zeros and
+  // infinity.
   if (z.im != 0 && !is_finite(z.im) && is_infinite(z.re)) {
     if (z.re < 0) return {0, 0};
     return {z.re, Limits<Part>::nan()};
   }
-  // Sine and cosine come first: little is kept while they are computed.
+  // Computes sine and cosine first, when few values are kept.
   const double im = z.im;
   const double cosine = im == 0 ? 1.0 : cos(im);
   const double sine = im == 0 ? im : sin(im);
@@ -52,8 +53,8 @@ GPUOS_DEVICE inline double log_of_size(double large, double small) {
                                      : 0;
   const double size = hypot(large * scale, small * scale);
   if (!(size > 0.75 && size < 1.375)) return log(size) + distance;
-  // Close to 1 the digits are in what the square differs by, with what its
-  // terms and their sum were rounded by.
+  // Close to 1, the result depends on the difference of the square from 1, with
+  // the rounding errors of its terms and their sum.
   const double x = product(large, large);
   const double y = product(small, small);
   const double square = gpuos::add(x, y);
@@ -73,7 +74,7 @@ GPUOS_DEVICE inline Complex<Part> log(Complex<Part> z) {
   const double small = re > im ? im : re;
   if constexpr (kIsWidePart<Part>) return {log_of_size(large, small), angle(z)};
   const double size = large * large + small * small;
-  // Close to 1 the digits are in what it differs by.
+  // Close to 1, the result depends on the difference from 1.
   const bool near = (size > 0.5) & (size < 2);
   const double differs = (large - 1) * (large + 1) + small * small;
   const double twice = near ? log1p(differs) : log(size);

@@ -1,5 +1,6 @@
-// exp of a float within 1 ulp: the host's, and on the device for what would
-// lose too much by the 2 ulp of CUDA's. No branch, so that loops vectorise.
+// Computes exp of a float within 1 ulp. The host uses it, and so does the
+// device where the 2 ulp of CUDA's exp lose too much. It has no branch, so that
+// loops vectorise.
 #pragma once
 
 #include "number_limits.h"
@@ -38,7 +39,7 @@ GPUOS_DEVICE inline float exp_of_rest(float r, float shifted) {
   const float tail = polynomial(r, 0.49999999537f, 0.16666575241f,
                                 0.04166685770f, 0.00836348559f, 0.00139014282f);
   const float power = 1 + (r + r * r * tail);
-  // 2^n in two factors, because it may be no normal number.
+  // Multiplies by 2^n in two factors, because 2^n may not be a normal number.
   const int n =
       static_cast<int>(bit_cast<u32>(shifted) - bit_cast<u32>(whole()));
   const int half = n >> 1;

@@ -22,8 +22,8 @@ struct Exponential {
   double part;
 };
 
-// For |x| < 700; the coefficients are minimax for (exp(r) - 1) / r, as all
-// below are for what their function says.
+// For |x| < 700. The coefficients are minimax for (exp(r) - 1) / r. All
+// coefficients below are minimax for the function that is named.
 inline Exponential exponential(double x) {
   const double shifted = x * 0x1.71547652b82fep+0 + kWhole;
   const double r = x - (shifted - kWhole) * 0x1.62e42fefa39efp-1;
@@ -75,13 +75,13 @@ inline double log(double x) {
   return logarithm_or_special(x, l.exponent * 0x1.62e42fefa39efp-1 + l.log);
 }
 
-// The quarter turns in x, and what remains, between -pi/4 and pi/4.
+// The quarter turns in x, and the remainder, between -pi/4 and pi/4.
 struct Turn {
   u64 quarters;
   double rest;
 };
 
-// For |x| < 2^20: then the product with pi/2's first 33 bits is exact.
+// For |x| < 2^20, where the product with the first 33 bits of pi/2 is exact.
 inline Turn turn(double x) {
   const double shifted = x * 0x1.45f306dc9c883p-1 + kWhole;
   const double k = shifted - kWhole;
@@ -129,7 +129,7 @@ inline double erf(double x) {
 inline double abs(double x) {
   return bit_cast<double>(bit_cast<u64>(x) & ~(1ull << 63));
 }
-// The value of an odd function at x, from that at abs(x).
+// Returns the value of an odd function at x, given its value at abs(x).
 inline double odd(double value, double x) {
   return bit_cast<double>(bit_cast<u64>(value) |
                           (bit_cast<u64>(x) & 1ull << 63));
@@ -151,7 +151,8 @@ struct Exponential {
 };
 
 // For -110 <= x <= 0. `kRaised` keeps the scale from being subnormal. The
-// polynomial of close_exp(), in pairs: the next number need not wait as long.
+// polynomial is that of close_exp(), in pairs, so that the next number waits
+// less.
 template <int kRaised>
 inline Exponential exponential(float x) {
   // Leaves the scale's exponent in the low bits of the sum.
@@ -219,7 +220,7 @@ inline float tanh(float x) {
   return bit_cast<float>(bit_cast<u32>(value) |
                          (bit_cast<u32>(x) & narrow::kSign));
 }
-// By exp(-|x|), which never overflows.
+// Uses exp(-|x|), which never overflows.
 inline float sigmoid(float x) {
   const float size = narrow::minus_abs(x);
   const auto [scale, part] = narrow::exponential<64>(size < -110 ? -110 : size);
@@ -227,11 +228,13 @@ inline float sigmoid(float x) {
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-// Below it the functions named _near hold; beyond, only the whole ones.
+// Below this limit the functions named _near are exact enough. Above it only
+// the whole functions are.
 inline constexpr float kNear = 0x1p20f;
 inline bool is_near(float x) { return (x < kNear) & (x > -kNear); }
 
-// A loop over these vectorises: run it, then repair what is not near.
+// A loop over these functions vectorises. It runs first, then the caller
+// repairs the results that are not near.
 inline float sin_near(float x) {
   return static_cast<float>(wide::sine_of(wide::turn(x)));
 }
@@ -272,7 +275,7 @@ inline float erfc(float x) {
   return static_cast<float>(x < 0 ? 2 - tail : tail);
 }
 
-// Their limit at -infinity is -0, so a number of that size does for it.
+// The limit at -infinity is -0, so a number of that size is enough.
 inline float silu(float x) {
   const double size = x < -200 ? -200.0f : x;
   return static_cast<float>(size /

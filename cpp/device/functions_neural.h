@@ -1,5 +1,5 @@
-// Functions that would lose digits if they were put together from others. Each
-// has its limit at both infinities.
+// Functions that would lose digits as compositions of others. Each has its
+// limit at both infinities.
 #pragma once
 
 #include "functions_exp.h"
@@ -7,7 +7,7 @@
 
 namespace gpuos::fn {
 
-// Every one of them is 0 from here down, and -inf * 0 would be no number.
+// Each of them is 0 below this number, and -inf * 0 would be a NaN.
 template <typename T>
 GPUOS_DEVICE inline T above_floor(T x) {
   constexpr T kFloor = sizeof(T) == 4 ? -200 : -800;
@@ -63,13 +63,13 @@ GPUOS_DEVICE inline double gelu_tanh(double x) {
 GPUOS_DEVICE inline float logistic(float top, float x, float rest) {
   const bool far = x < -64;
   const float e = close_exp(far ? -x - 37 : -x);
-  // Where the exponential is 0 or infinite, `rest` may be no number.
+  // `rest` may be a NaN where the exponential is 0 or infinite.
   const bool plain = (e > 0) & (e < Limits<float>::infinity());
   const float exact = plain ? e - e * rest : e;
   return (far ? top * 0x1.898472p-54f : top) / (far ? exact : 1 + exact);
 }
-// No branch: far below 0 only the exponential counts, and the sum is none that
-// a division must look at.
+// This has no branch. Far below 0 only the exponential counts, and the division
+// needs no check of the sum.
 GPUOS_DEVICE inline float sigmoid(float x) {
   const bool far = x < -64;
   const float e = close_exp(far ? x : -x);

@@ -9,14 +9,14 @@
 
 namespace gpuos::fn {
 
-// X(gpuos's name, C's name). First what both have in float,
+// X(gpuos's name, C's name). First the functions that both have in float,
 #define GPUOS_FN_EXACT(X) \
   X(sqrt, sqrt)           \
   X(floor, floor)         \
   X(ceil, ceil)           \
   X(trunc, trunc)         \
   X(round, rint)
-// then what functions_host.h gives the host and CUDA has well enough,
+// then those of functions_host.h that CUDA has with enough precision,
 #define GPUOS_FN_NATIVE(X) \
   X(exp, exp)              \
   X(exp2, exp2)            \
@@ -30,18 +30,18 @@ namespace gpuos::fn {
   X(cosh, cosh)            \
   X(tanh, tanh)            \
   X(erf, erf)
-// what functions_host.h gives the host and CUDA has not,
+// those of functions_host.h that CUDA does not have,
 #define GPUOS_FN_NATIVE_ON_HOST(X) \
   X(tan, tan)                      \
   X(sinh, sinh)                    \
   X(erfc, erfc)
-// what only CUDA has,
+// those that only CUDA has,
 #define GPUOS_FN_NATIVE_ON_DEVICE(X) \
   X(cbrt, cbrt)                      \
   X(asin, asin)                      \
   X(acos, acos)                      \
   X(atan, atan)
-// and what neither has.
+// and those that neither has.
 #define GPUOS_FN_THROUGH_DOUBLE(X) \
   X(asinh, asinh)                  \
   X(acosh, acosh)                  \
@@ -53,8 +53,8 @@ namespace gpuos::fn {
 GPUOS_FN_EXACT(GPUOS_FN_DOUBLE)
 #if !defined(__CUDACC__)
 #undef GPUOS_FN_DOUBLE
-// Under names of our own: the compiler evaluates an erfc that it knows by
-// itself, and its last bit is another one.
+// These have names of our own. The compiler evaluates an erfc that it knows by
+// itself, and gets another last bit.
 #define GPUOS_FN_DECLARE_C(c_name, ...)                    \
   extern "C" __attribute__((const)) double gpuos_##c_name( \
       __VA_ARGS__) __asm__(#c_name);
@@ -74,8 +74,8 @@ GPUOS_FN_NATIVE_ON_DEVICE(GPUOS_FN_DOUBLE)
 GPUOS_FN_THROUGH_DOUBLE(GPUOS_FN_DOUBLE)
 #undef GPUOS_FN_DOUBLE
 
-// C's lgamma() also writes the sign to a variable that threads share. Under a
-// name of our own, because clang has no builtin and headers may declare it.
+// C's lgamma() also writes the sign to a variable that threads share. This has
+// a name of our own, because clang has no builtin and headers may declare it.
 #if defined(__CUDACC__)
 GPUOS_DEVICE inline double lgamma(double x) { return ::lgamma(x); }
 #else
@@ -105,7 +105,7 @@ GPUOS_FN_ROUNDED(lgamma, lgamma)
 #undef GPUOS_FN_FLOAT
 #undef GPUOS_FN_ROUNDED
 
-// An integer is whole already.
+// An integer needs no rounding.
 #define GPUOS_FN_WHOLE(name)                                                 \
   template <typename T>                                                      \
   GPUOS_DEVICE inline T name(T x) {                                          \
@@ -135,7 +135,7 @@ GPUOS_DEVICE inline float pow(float a, float b) {
       pow(static_cast<double>(a), static_cast<double>(b)));
 }
 #if defined(__CUDACC__)
-// CUDA's own is infinite where the size still is the largest number.
+// CUDA's hypot is infinite even where the size is the largest number.
 __device__ inline double hypot(double a, double b) {
   const double x = ::fabs(a);
   const double y = ::fabs(b);
@@ -152,7 +152,7 @@ __device__ inline double hypot(double a, double b) {
 #else
 inline double hypot(double a, double b) { return gpuos_hypot(a, b); }
 #endif
-// In double no square of a float is too large or too small.
+// In double no square of a float overflows or underflows.
 GPUOS_DEVICE inline float hypot(float a, float b) {
   const double x = a;
   const double y = b;
@@ -185,8 +185,8 @@ GPUOS_DEVICE inline float logaddexp2(float a, float b) {
       logaddexp2(static_cast<double>(a), static_cast<double>(b)));
 }
 
-// sin(pi x) / (pi x), and 1 at 0. Whole turns go before pi makes the angle
-// inexact, and what is near half a turn is taken from there.
+// sin(pi x) / (pi x), and 1 at 0. Removes whole turns before pi makes the angle
+// inexact, and measures angles near half a turn from there.
 GPUOS_DEVICE inline double sinc(double x) {
   constexpr double kPi = 0x1.921fb54442d18p+1;
   const double turn = x - 2 * round(x / 2);  // in [-1, 1], exact

@@ -19,7 +19,8 @@ GPUOS_DEVICE inline u16 to_half_bits(float value) {
   if (size > 0x7f800000) return 0x7fff;
   if (size >= 0x47800000) return static_cast<u16>(sign | 0x7c00);
   if (size < 0x38800000) {
-    // Subnormal: adding 0.5 puts its last bit where float rounds, to 2^-24.
+    // Subnormal. Adding 0.5 makes float round at 2^-24, the last bit of the
+    // result.
     const float sum = bit_cast<float>(size) + 0.5f;
     return static_cast<u16>(sign | (bit_cast<u32>(sum) - 0x3f000000));
   }
@@ -38,7 +39,7 @@ GPUOS_DEVICE inline float half_to_float(u16 bits) {
   const u32 size = bits & 0x7fff;
   if (size > 0x7c00) return bit_cast<float>(0x7fffffffu);
   if (size == 0x7c00) return bit_cast<float>(sign | 0x7f800000);
-  // No subnormal float is used: the process may flush them to zero.
+  // Uses no subnormal float, because the process may flush those to zero.
   const float value = size < 0x400 ? static_cast<float>(size) * 0x1p-24f
                                    : bit_cast<float>((size << 13) + 0x38000000);
   return bit_cast<float>(sign | bit_cast<u32>(value));

@@ -11,7 +11,7 @@
 
 #if !defined(__CUDACC__)
 
-// The C library may declare the functions below once more, in its own words.
+// The C library may declare the functions below again, with its own specifiers.
 #pragma GCC system_header
 
 // __noinline__ is missing: the standard library uses that word.

@@ -32,8 +32,7 @@ enum InlinedBits : u32 {
 };
 enum InlinedOp : u32 { kAdd, kSub, kMul, kSubFrom };  // the last one: y - x
 
-// A member that is run so. Its ranges are what it reads or writes from `out`,
-// `a` and `b` on.
+// An inlined member. Its ranges start at `out`, `a` and `b`.
 struct Link {
   InlinedMember inlined;
   u64 out;
@@ -61,8 +60,8 @@ __device__ inline Link link_of(const abi::Member& member) {
   return link;
 }
 
-// After so many bytes it is the first lane's turn again; a power of two, or 0
-// if that is none.
+// The same lane has the bytes again after this distance, a power of two, or 0
+// if there is none.
 __device__ inline u32 turn_of(u32 packs) {
   const u32 lanes = blockDim.x;
   if (packs <= lanes)
@@ -80,7 +79,7 @@ __device__ inline bool lie_alike(const Link& before, const Link& link) {
          (static_cast<u32>(apart) & (turn - 1)) == 0;
 }
 
-// Fills in what there is to say of `link` because of the member before.
+// Fills in the fields of `link` that depend on the previous member.
 __device__ inline void compare(const Link& before, Link& link) {
   InlinedMember& inlined = link.inlined;
   const u32 changes = before.inlined.what ^ inlined.what;
@@ -121,7 +120,8 @@ __device__ inline void store_pack_if(bool is_wanted, u64 to,
       : "memory");
 }
 
-// Not generic lambdas, which NVRTC 13.0 takes for host functions.
+// These are not generic lambdas, because NVRTC 13.0 takes those for host
+// functions.
 struct Adds {
   template <typename T>
   __device__ T operator()(T x, T y) const {

@@ -3,9 +3,9 @@
 
 #include "task_abi.h"
 
-// Each is the type that the header of the same compiler gives the name, so
-// that including that one too declares nothing new: CUDA's C++ library for
-// NVRTC, else the system's.
+// Each type is the one that the header of the same compiler declares, so
+// including that header too declares nothing new. The header is that of CUDA's
+// C++ library for NVRTC, and the system's otherwise.
 #if defined(__CUDACC_RTC__)
 using int8_t = signed char;
 using int16_t = signed short;
@@ -34,7 +34,7 @@ using ptrdiff_t = __PTRDIFF_TYPE__;
 
 namespace gpuos {
 
-// i64 and u64 are the same types everywhere; int64_t is `long` to some
+// i64 and u64 are the same types everywhere. int64_t is `long` for some
 // compilers, which overloads for `long long` do not take.
 using i8 = signed char;
 using i16 = short;

@@ -27,8 +27,8 @@ struct Queue {
   u32 capacity_bits;
 };
 
-// Survives residencies; device memory. The lines are apart because all
-// workers read `park` and `ticket` while others write the next.
+// Survives residencies. In device memory. The lines are apart because all
+// workers read `park` and `ticket` while others write the next field.
 struct ResidencyState {
   alignas(128) u64 ticket;  // next position to claim
   alignas(128) u64 park;    // residencies up to this number must leave
@@ -68,13 +68,13 @@ struct Launch {
   u64 linger_ns;
   u64 lease_ns;
 
-  // Bursts. The batch is the whole range; without `signal` it has no
+  // For bursts. The batch is the whole range. Without `signal` it has no
   // completion, because a captured launch may run again at any time.
   u64 begin;
   u64 end;
   u32 signal;
-  // None of the tasks comes after one of a launch before it in its stream, so
-  // they need not wait for that one's end.
+  // No task depends on the previous launch of the stream, so the tasks need not
+  // wait for its end.
   u32 is_independent;
   TiledTask tiled;  // kTiledBurst
 };

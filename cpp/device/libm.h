@@ -1,6 +1,6 @@
-// The functions of C, and remainders, from which other functions are made. They
-// need no header: NVRTC and nvcc know the device functions, and the host
-// compiler has them built in. So an operator compiles in milliseconds.
+// C's functions and remainders, which other functions use. They need no header.
+// NVRTC and nvcc know the device functions, and the host compiler has builtins.
+// So an operator compiles in milliseconds.
 #pragma once
 
 #include "arithmetic.h"
@@ -79,13 +79,13 @@ GPUOS_DEVICE inline T real_floor_div(T a, T b) {
   T quotient = div(sub(a, rest), b);
   if (rest != 0 && (rest < 0) != (b < 0)) quotient = sub(quotient, T{1});
   if (quotient == 0) return copy_sign(T{0}, div(a, b));
-  // (a - rest) / b is close to a whole number, not always equal to it.
+  // (a - rest) / b is close to a whole number, but not always equal to it.
   const T whole = floor(quotient);
   return sub(quotient, whole) > T(0.5) ? add(whole, T{1}) : whole;
 }
 
-// Real to integer: towards zero, the nearest
-// limit when it does not fit, 0 for NaN; integers wrap.
+// Converts a real to an integer. It rounds towards zero. A number that does not
+// fit gives the nearest limit, and NaN gives 0. Integers wrap.
 template <typename To, typename From>
 GPUOS_DEVICE inline To convert(From value) {
   constexpr bool kFromReal = static_cast<From>(0.5) != 0;

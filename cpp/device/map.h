@@ -17,8 +17,8 @@ GPUOS_DEVICE inline void map_packs(T* out, u32 packs, u32& i, Lane lane, F f,
   constexpr u32 kWidth = 16 / sizeof(T);
   const u32 step = lane.count();
   for (; i + (kUnroll - 1) * step < packs; i += kUnroll * step) {
-    // Every load is issued before the first use, so that a lane has several
-    // in flight.
+    // Issues every load before the first use, so that a lane has several in
+    // flight.
     struct Loaded {
       Pack<T> packs[sizeof...(In) == 0 ? 1 : sizeof...(In)];
     } loaded[kUnroll];
@@ -47,8 +47,8 @@ GPUOS_DEVICE inline void map_packs(T* out, u32 packs, u32& i, Lane lane, F f,
 }
 
 // out[i] = f(x) with x[k] = in_k[i]. Buffers may be the same or disjoint.
-// kMaxUnroll: 1 for a costly `f`, whose copies would cost registers and the
-// time to compile them and hide no more latency.
+// kMaxUnroll is 1 for a costly `f`. Copies of such an `f` would cost registers
+// and compile time, and hide no more latency.
 template <typename T, u32 kMaxUnroll = 2, typename F, typename... In>
 GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
                              const In*... in) {
@@ -75,8 +75,8 @@ GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
 
 template <typename T, u32 kMaxUnroll = 4, typename F, typename... In>
 inline void map(T* out, u32 count, Lane, F f, const In*... in) {
-  // Without a hint the compiler tests for overlap and then takes the slow loop
-  // for `out` that is also an input.
+  // Without a hint the compiler tests for overlap and takes the slow loop if
+  // `out` is also an input.
 #if defined(__clang__)
 #pragma clang loop vectorize(assume_safety)
 #elif defined(__GNUC__)

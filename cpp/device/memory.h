@@ -1,5 +1,5 @@
-// Loads, stores and fences with a scope. docs/memory_model.md holds the
-// argument; each use names its partner.
+// Loads, stores and fences with a scope. docs/memory_model.md has the argument.
+// Each use names its partner.
 #pragma once
 
 #include "task_abi.h"
@@ -14,7 +14,7 @@ struct alignas(16) Chunk {
   u32 words[4];
 };
 
-// 16 bytes that the host or another worker may be writing.
+// Loads 16 bytes that the host or another worker may be writing.
 __device__ inline Chunk load_chunk(const void* from) {
   Chunk c;
   asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -25,8 +25,8 @@ __device__ inline Chunk load_chunk(const void* from) {
   return c;
 }
 
-// Sends for 16 bytes past the L1: they are in shared memory when this thread
-// has awaited the group of copies that it then commits.
+// Starts a copy of 16 bytes past the L1. They are in shared memory after this
+// thread has waited for the group of copies that it then commits.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 __device__ inline void copy_chunk(Chunk* to, const Chunk* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
@@ -37,7 +37,7 @@ __device__ inline void copy_chunk(Chunk* to, const Chunk* from) {
 __device__ inline void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// All groups but the last `kLeft`.
+// Waits for all groups except the last `kLeft`.
 template <u32 kLeft>
 __device__ inline void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
@@ -98,9 +98,9 @@ __device__ inline void fence_sys() {
   asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
-// Counts up to `last` and from there to 0; returns what was there. A release of
-// what this thread and, by way of a barrier, its block did before, and an
-// acquire of what the others released by counting here: half the time of a
+// Counts up to `last` and from there to 0, and returns the previous count. It
+// releases the writes of this thread and, after a barrier, of its block. It
+// acquires what others released by counting here. It takes half the time of a
 // count between two fences.
 __device__ inline u32 count_in_turn(u32* counter, u32 last) {
   u32 before;
@@ -118,11 +118,11 @@ __device__ inline u64 now_ns() {
 }
 
 // Programmatic dependent launch. Pairs with the launch attribute in
-// WorkerKernel::launch(): without it, and before sm_90, a launch begins when
-// the one before it in the stream has ended.
+// WorkerKernel::launch(). Without it, and before sm_90, a launch begins after
+// the previous one of the stream has ended.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 enum : u32 { kAwaitsPreviousLaunch = 1 };
-// All writes of the launch before are visible after it.
+// Makes all writes of the previous launch visible.
 __device__ inline void await_previous_launch() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

@@ -19,8 +19,8 @@ GPUOS_DEVICE constexpr To bit_cast(const From& from) {
 #endif
 }
 
-// Functions only, because each constant would be a variable in every image.
-// This one is of the integer types; the real types follow, and the
+// Uses functions only, because each constant would be a variable in every
+// image. This class serves the integer types. The real types follow, and the
 // short floats add theirs.
 template <typename T>
 struct Limits {
@@ -61,14 +61,14 @@ struct RealLimits {
   // The smallest positive number with all digits, and with at least one.
   static constexpr GPUOS_DEVICE T smallest() { return from(exponent_one()); }
   static constexpr GPUOS_DEVICE T smallest_subnormal() { return from(1); }
-  // From 1 to the next number.
+  // The distance from 1 to the next number.
   static constexpr GPUOS_DEVICE T epsilon() {
     return from(((infinity_bits() >> 1) - kFraction * exponent_one()) &
                 infinity_bits());
   }
 
  private:
-  // In 64 bits, because narrower ones would become int in between.
+  // Uses 64 bits, because narrower types would be promoted to int.
   static constexpr GPUOS_DEVICE u64 sign() {
     return 1ull << (8 * sizeof(T) - 1);
   }
@@ -100,7 +100,7 @@ GPUOS_DEVICE constexpr bool is_finite(T x) {
   return x - x == 0;
 }
 
-// In what type to compute with T, and to sum many of them.
+// The type to compute with T, and the type to sum many of them.
 template <typename T>
 struct Compute {
   using type = T;

@@ -21,7 +21,8 @@ struct Task {
   template <typename T>
   GPUOS_DEVICE T scalar(u32 index) const {
     static_assert(sizeof(T) <= sizeof(u64), "a scalar is one argument");
-    // By way of a whole word, or the device would load it byte by byte.
+    // Reads a whole word, because the device would otherwise load it byte by
+    // byte.
     const u64 bits = args[index];
     T value;
 #if defined(__CUDACC__)  // NVRTC has no __builtin_memcpy
@@ -33,9 +34,9 @@ struct Task {
   }
 };
 
-// Where this lane stands among the lanes that run the task together: the
+// The position of this lane among the lanes that run the task. These are the
 // threads of one worker, or of all workers that share a large elementwise task.
-// barrier() is among those of one worker. On the host one thread runs a task
+// barrier() waits for those of one worker. On the host one thread runs a task
 // alone.
 struct Lane {
 #if defined(__CUDACC__)
@@ -48,7 +49,7 @@ struct Lane {
   }
   GPUOS_DEVICE u32 index() const { return first + threadIdx.x; }
   GPUOS_DEVICE u32 count() const { return total; }
-  // Which of the workers that share the task, and how many they are.
+  // The worker's number, and the number of workers that share the task.
   GPUOS_DEVICE u32 tile() const { return first / blockDim.x; }
   GPUOS_DEVICE u32 tiles() const { return total / blockDim.x; }
   GPUOS_DEVICE void barrier() const { __syncthreads(); }

@@ -9,8 +9,8 @@
 namespace gpuos {
 namespace program {
 
-// The types in which values are computed. Bool and narrow integers are 32 bits
-// wide, and short floats are float.
+// The types in which values are computed. Bool and narrow integers have 32
+// bits, and short floats become float.
 enum Type : u32 { kF32, kF64, kI32, kU32, kI64, kU64, kC64, kC128 };
 enum : u32 { kTypeBits = 3, kTypeCount = 8 };
 
@@ -52,7 +52,7 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
 #define GPUOS_STORE_SHORT(X, name, text, bytes, Stored, ...) \
   X(Store##Stored, Stored)
 
-// X(code, type): from the type in the opcode.
+// X(code, type): converts from the type in the opcode.
 #define GPUOS_CONVERSION_CODES(X) \
   X(ToF32, float)                 \
   X(ToF64, double)                \
@@ -64,7 +64,7 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
   X(ToC128, C128)                 \
   X(ToBool, bool)
 
-// X(code, what does it, types): values as a narrow type would hold them.
+// X(code, function, types): rounds values as a narrow type would hold them.
 #define GPUOS_NARROWING_CODES(X)                   \
   X(WrapI8, WrapTo<signed char>, kShortIntegers)   \
   X(WrapU8, WrapTo<unsigned char>, kShortIntegers) \

@@ -24,16 +24,16 @@ namespace program {
 
 enum : u32 {
   kPackColumns = 4,
-  // The lanes of a row, and how many lanes are joined before the others.
+  // The lanes of a row, and the number of lanes that are joined first.
   kMostRowLanes = 256,
   kJoinedLanes = 32,
-  // Columns that each lane of a slice has, and slices of a row.
+  // The columns of each lane of a slice, and the slices of a row.
   kOrderedColumns = 64,
   kMostOrderedSlices = 128
 };
 
-// At most 4 columns each as long as a warp is enough for that; else at most 16,
-// up to a whole worker.
+// A warp is enough for at most 4 columns per lane. Otherwise a lane has at most
+// 16 columns, up to a whole worker.
 GPUOS_DEVICE constexpr u32 ordered_lanes(u64 columns) {
   u32 lanes = 1;
   while (lanes < kJoinedLanes && u64{lanes} * kPackColumns < columns)
@@ -58,8 +58,9 @@ GPUOS_DEVICE inline u64 column_after(u64 column, u32 width, u64 step) {
   return next % kPackColumns != 0 ? next : next - kPackColumns + step;
 }
 
-// Calls `f(takes, distance)` on lane `sub` of a row for each time that lanes
-// are put together: whether it takes what the one at `distance` has.
+// Calls `f(takes, distance)` on lane `sub` of a row for each step of the join.
+// `takes` says whether the lane combines its value with that of the lane at
+// `distance`.
 template <typename F>
 GPUOS_DEVICE inline void join_by_halves(u32 lanes, u32 sub, F f) {
   const u32 near = lanes < kJoinedLanes ? lanes : u32{kJoinedLanes};

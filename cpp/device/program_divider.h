@@ -1,6 +1,6 @@
-// Division of numbers of elements by a size that stays the same: a
-// multiplication (Granlund and Montgomery, "Division by Invariant Integers
-// using Multiplication", 1994, figure 4.1).
+// Divides numbers of elements by a constant size with a multiplication
+// (Granlund and Montgomery, "Division by Invariant Integers using
+// Multiplication", 1994, figure 4.1).
 #pragma once
 
 #include "task_abi.h"
@@ -8,8 +8,8 @@
 namespace gpuos {
 namespace program {
 
-// Bit by bit: rare, and a division of 64 bits written out is long. No call
-// either, because registers would have to be saved around it.
+// Works bit by bit, because it is rare and the code of a 64-bit division is
+// long. A call would make the caller save registers.
 __device__ inline u64 divide(u64 number, u32 size) {
   u64 quotient = 0;
   u64 rest = 0;

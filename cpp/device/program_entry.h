@@ -10,12 +10,12 @@
 namespace gpuos {
 namespace program {
 
-// Calls, so that what is rare takes no registers from the rest.
+// These are calls, so that rare code takes no registers from the rest.
 template <typename P>
 __device__ __noinline__ bool run_packs(Task task, Lane lane) {
   return Tile<PassOf<P, false>>(task, lane).run();
 }
-// Each call is the last thing that it does, so that little is saved for it.
+// Each call is in tail position, so that few registers are saved for it.
 template <typename P>
 __device__ __noinline__ void start_strided(Task task, Lane lane) {
   if (find_tiles<P>(task, lane))
@@ -76,7 +76,7 @@ __device__ __noinline__ void run_rows(Task task, Lane lane) {
   if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
 }
 
-// Rows of which nothing is known.
+// Rows without known properties.
 template <typename P>
 __device__ __noinline__ void run_loose(Task task, Lane lane) {
   if (is_packed<PassOf<P, false>>(task))
@@ -85,7 +85,7 @@ __device__ __noinline__ void run_loose(Task task, Lane lane) {
     run_rows<P>(task, lane);
 }
 
-// Each call is the last thing that is done, so that little is saved for it.
+// Each call is in tail position, so that few registers are saved for it.
 template <typename P>
 __device__ inline void run_reduction(const Task& task, const Lane& lane) {
   if constexpr (P::kWidth > 1) {
@@ -124,7 +124,7 @@ __device__ inline void run(const Task& task, const Lane& lane) {
     else if (task.count > lane.count())
       run_flat<P>(task, lane);
     else
-      // Soon done, if little code has to be fetched for it.
+      // Such a task ends soon, if little code has to be fetched for it.
       Tile<PassOf<P, true>>(task, lane, Packed{}, 0).run_single();
   }
 }

@@ -1,5 +1,5 @@
-// The functions of programs, each as one that the interpreter calls by its
-// address: values go in and come out as bits.
+// The functions of programs as types whose function the interpreter calls by
+// address. Values are passed as bits.
 #pragma once
 
 #include "functions.h"
@@ -11,13 +11,14 @@ namespace program {
 // Computes one element.
 using Function = u64 (*)(u64 a, u64 b);
 
-// Holds four elements of 32 bits, or one whose operands or result have 128.
+// Holds four elements of 32 bits, or one element whose operands or result have
+// 128 bits.
 struct alignas(16) Four {
   u32 values[4];
 };
 using FunctionOfFour = Four (*)(Four a, Four b);
 
-// Either, by whether it takes or makes 128 bits.
+// One of the two, depending on whether it takes or makes 128 bits.
 union AnyFunction {
   Function one;
   FunctionOfFour four;
@@ -126,7 +127,7 @@ struct MinFirst {
   }
 };
 
-// 2: `b` is taken; 1: the one that comes first is; 0: `a` is.
+// 2: takes `b`. 1: takes the one that comes first. 0: takes `a`.
 template <bool kMax>
 struct PlaceOrder {
   template <typename T>
@@ -180,8 +181,8 @@ __device__ Four call_pair(Four a, Four b) {
   return to_four(F::of(from_four<T>(a), from_four<T>(b)));
 }
 
-// The addresses, or null for what does not exist; `kIs`: the code takes the
-// type.
+// The addresses, or null if the function does not exist. `kIs`: the code takes
+// the type.
 template <typename F, typename T, bool kIs>
 __device__ constexpr AnyFunction function_of() {
   if constexpr (!kIs)

@@ -18,7 +18,7 @@ enum : u32 {
   kMostJoined = 8
 };
 
-// A value as words.
+// A value, stored as words.
 template <typename T>
 struct Words {
   u32 words[sizeof(T) / 4];
@@ -61,7 +61,7 @@ template <typename F>
 __device__ inline typename F::Type join_parts(const u32* from, u32 distance,
                                               u32 parts) {
   using T = typename F::Type;
-  // Without a loop, so that all of them are under way together.
+  // Has no loop, so that all loads are in flight together.
   T values[kMostJoined];
 #pragma unroll
   for (u32 k = 0; k < kMostJoined; ++k)
@@ -76,14 +76,14 @@ __device__ inline typename F::Type join_parts(const u32* from, u32 distance,
   return values[0];
 }
 
-// For each_gathered() of a pass: begins,
+// Visitors for each_gathered() of a pass. This one initialises,
 struct Begin {
   template <typename F>
   __device__ void operator()(Sums<F, 1>& g) const {
     g.begin();
   }
 };
-// tells how many there are,
+// these count the values
 struct Count {
   u32 number;
   template <typename F>
@@ -91,7 +91,7 @@ struct Count {
     ++number;
   }
 };
-// and words,
+// and their words,
 struct Size {
   u32 words;
   template <typename F>
@@ -99,14 +99,14 @@ struct Size {
     words += sizeof(typename F::Type) / 4;
   }
 };
-// takes what was gathered as the first of what is to be gathered,
+// this one starts the next gathering with the values of the last one,
 struct Regather {
   template <typename F>
   __device__ void operator()(Sums<F, 1>& g) const {
     g.values[0] = F::both(F::first(), g.values[0]);
   }
 };
-// leaves them in memory,
+// this one stores the values to memory,
 struct Keep {
   u32* to;
   template <typename F>
@@ -115,7 +115,7 @@ struct Keep {
     to += sizeof(typename F::Type) / 4;
   }
 };
-// and puts together what several workers left.
+// and this one combines the values of several workers.
 struct Gather {
   const u32* from;
   u32 distance;
@@ -155,7 +155,7 @@ struct Gather {
   }
 };
 
-// Where a lane stands among those of a row that workers share.
+// The position of a lane in a row that workers share.
 struct Sharer {
   u64 row;
   u32 group;   // of rows
@@ -164,8 +164,8 @@ struct Sharer {
   bool is_on;  // has a row
 };
 
-// All threads. The worker that comes last has what the slices of a row
-// gathered, in parts that its lanes are still to join; false for the others.
+// For all threads. The last worker gets the gathered values of all slices of a
+// row, which its lanes still have to join. The others get false.
 template <typename P, typename Row>
 __device__ inline bool take_slices(Row& row, const RowShape& rows,
                                    const Sharer& me) {
@@ -186,7 +186,7 @@ __device__ inline bool take_slices(Row& row, const RowShape& rows,
   return true;
 }
 
-// Joins of rows whose lanes are whole warps that follow each other.
+// Joins rows whose lanes are whole, consecutive warps.
 struct WarpJoin {
   enum : u32 {
     kWarp = 32,
@@ -205,7 +205,7 @@ struct WarpJoin {
         half(first_half),
         thread(own) {}
 
-  // The row's value to all its lanes. All threads.
+  // For all threads. Sends the row's value to all its lanes.
   template <typename F>
   __device__ void operator()(Sums<F, 1>& g) {
     g.values[0] = join<F>(g.values[0]);

@@ -20,7 +20,7 @@ struct Operands {
   }
 };
 
-// A copy of its own in the loop, so that the two addresses stay in registers.
+// The loop has its own copy, so that the two addresses stay in registers.
 template <u32 W>
 struct InnerLoop {
   u32 text;  // the instructions, in shared memory
@@ -31,7 +31,7 @@ struct InnerLoop {
     const uint4 words = load_shared_four(place);
     return {words.x | u64{words.y} << 32, words.z, words.w};
   }
-  // One of its words.
+  // Returns one of its words.
   __device__ u32 fetch_operands(u32 place) const {
     return load_shared(place + u32{sizeof(u64)});
   }
@@ -39,7 +39,7 @@ struct InnerLoop {
     return load_shared(place + u32{sizeof(u64) + sizeof(u32)});
   }
 
-  // This lane's words at an offset.
+  // Returns this lane's words at an offset.
   __device__ void read_words(u32 offset, u32 (&words)[W]) const {
     if constexpr (W == 4) {
       const uint4 all = load_shared_four(mine + offset);
@@ -57,7 +57,7 @@ struct InnerLoop {
     else
       store_shared(mine + offset, words[0]);
   }
-  // Reads both operands' cells without looking whether they are used: a branch
+  // Reads both operands' cells even if they are not used, because a branch
   // would take longer.
   __device__ Operands<W> read_cells(u32 operands) const {
     const Ready step{0, operands, 0};
@@ -66,7 +66,7 @@ struct InnerLoop {
     read_words(step.b(), cells.b);
     return cells;
   }
-  // The operands: of a cell, or the result of the instruction before.
+  // The operands are in a cell, or are the result of the previous instruction.
   __device__ static Operands<W> take(const Ready& step,
                                      const Operands<W>& cells,
                                      const Values<W>& last) {
@@ -121,7 +121,7 @@ struct InnerLoop {
     return reinterpret_cast<u64>(address) % 16 == 0;
   }
 
-  // Runs one step of a reduction that is a short Inlined. The value so far is
+  // Runs one step of a reduction that is a short Inlined. The current value is
   // the first one in the result's cell.
   __device__ void gather(const Ready& step, const u32 (&values)[W],
                          u32 valid) const {
@@ -145,7 +145,7 @@ struct InnerLoop {
     store_shared(place, sum);
   }
 
-  // An Inlined. False: it is none.
+  // Runs an Inlined. Returns false if the instruction is not one.
   __device__ __forceinline__ bool compute(const Ready& step,
                                           const Operands<W>& x,
                                           Values<W>& last) const {
@@ -187,7 +187,7 @@ struct InnerLoop {
     }
   }
 #undef GPUOS_INLINED
-  // Another function of values of 32 bits.
+  // Runs another function of values of 32 bits.
   __device__ void call(u64 address, const Operands<W>& x,
                        Values<W>& last) const {
     if constexpr (W == 4) {
@@ -204,7 +204,7 @@ struct InnerLoop {
 };
 
 // The parts of the next instructions that are fetched while one runs. No
-// instruction reads a cell that the one before it wrote: it takes that result
+// instruction reads a cell that the previous one wrote. It takes that result
 // from registers.
 template <u32 W>
 struct Ahead {

@@ -1,6 +1,6 @@
-// The interpreter of programs, an operator of the worker's own: each
-// instruction is run by all lanes for one or four elements each, with its
-// operands in shared memory, in place or by a call of its function's address.
+// The interpreter of programs, an operator of the worker. All lanes run each
+// instruction, for one or four elements each. Operands are in shared memory. A
+// function is inline or is called by its address.
 #include "program_plain.h"
 #include "program_run.h"
 
@@ -8,8 +8,8 @@ namespace gpuos {
 namespace program {
 namespace {
 
-// Calls of their own, each with little to save and its code in one piece: most
-// of a short task's time goes into fetching code.
+// These are separate calls, each with contiguous code and few saved registers.
+// A short task spends most of its time on fetching code.
 template <u32 W>
 __device__ __noinline__ void interpret_elements(const DeviceTask& task,
                                                 u32 lanes, u32 tile,
@@ -51,16 +51,16 @@ __device__ __noinline__ void interpret_plain(PlainTask plain, u32 tile,
   PlainInterpreter<W>(plain).run(tile, tiles);
 }
 
-// Lanes whose cells all have room, a power of two.
+// The number of lanes whose cells all fit, a power of two.
 __device__ u32 lanes_with_room(u32 cells) {
   u32 lanes = blockDim.x;
   while (lanes > 32 && cells * lanes * 4 > kCellBytes) lanes /= 2;
   return lanes;
 }
 
-// Every other task.
+// Runs every other task.
 __device__ __noinline__ void interpret_any(Task task, Lane lane) {
-  // Once for all lanes: of their stacks, the L1 holds a part.
+  // Once for all lanes, because the L1 holds a part of their stacks.
   __shared__ DeviceTask what;
   __shared__ u32 ends[kKeptEnds];
   DeviceTask::keep_ends(task, ends);
@@ -72,7 +72,7 @@ __device__ __noinline__ void interpret_any(Task task, Lane lane) {
       what.shape.flags & kRows ? what.rows.lanes : lanes_with_room(cells);
   const u32 tile = lane.tile();
   const u32 tiles = lane.tiles();
-  // Four elements a lane if there are so many.
+  // Takes four elements per lane if there are enough.
   const u64 together =
       what.shape.flags & kRows ? u64{what.rows.row_lanes} : u64{tiles} * lanes;
   const bool has_room = cells * lanes * 16 <= kCellBytes;

@@ -1,5 +1,5 @@
-// How the lanes of a row, and the workers that share it, put together what
-// they have gathered.
+// Joins of the values that the lanes of a row, and the workers that share it,
+// have gathered.
 #pragma once
 
 #include "memory.h"
@@ -9,8 +9,8 @@
 namespace gpuos {
 namespace program {
 
-// A gathered value, and where an argmax or argmin found it; of 128 bits the
-// two halves.
+// A gathered value, and its place for an argmax or argmin. A value of 128 bits
+// has two halves.
 struct Gathered {
   u64 value;
   u64 place;
@@ -76,7 +76,7 @@ __device__ inline u32* keep_words(const Gathered& found, bool wide,
 }
 __device__ inline Gathered kept_words(const u32* from, bool wide,
                                       bool has_place) {
-  // Past this multiprocessor's L1: another one wrote them.
+  // Reads past this multiprocessor's L1, because another one wrote the values.
   Gathered found{__ldcg(from), 0};
   if (wide) found.value |= u64{__ldcg(++from)} << 32;
   if (!has_place) return found;
@@ -85,8 +85,8 @@ __device__ inline Gathered kept_words(const u32* from, bool wide,
   return found;
 }
 
-// All threads of the worker: the row's value, put together in the order of
-// program_device_order.h, becomes that of all its lanes.
+// For all threads of the worker. Combines the row's values in the order of
+// program_device_order.h, and gives the result to all its lanes.
 template <u32 W>
 __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
                                         RowLane place) {
@@ -106,7 +106,7 @@ __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
   for (u32 w = 0; w < W; ++w) x.keep(w, sum);
 }
 
-// Joins by a short Inlined. Lanes of one warp need no barrier.
+// Joins with a short Inlined. Lanes of one warp need no barrier.
 template <u32 W>
 __device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
                                          u32 row_lanes, RowLane place) {

@@ -1,5 +1,5 @@
-// The lanes of a worker while they interpret: cells in shared memory, and the
-// result of the instruction before in registers.
+// The lanes of a worker while they interpret. Cells are in shared memory, and
+// the previous result is in registers.
 #pragma once
 
 #include "program_functors.h"
@@ -8,7 +8,8 @@
 namespace gpuos {
 namespace program {
 
-// The worker's scratch, by its own address space: faster than by a pointer.
+// Accesses the worker's scratch in its own address space, which is faster than
+// a pointer.
 extern __shared__ u32 scratch[];
 
 // These functions access the scratch by its address. Otherwise the compiler
@@ -38,7 +39,7 @@ __device__ inline void store_shared_four(u32 to, const u32 (&words)[4]) {
                : "memory");
 }
 
-// W elements of one lane; values of 64 bits have their upper halves in `high`.
+// W elements of one lane. Values of 64 bits have their upper halves in `high`.
 template <u32 W>
 struct Values {
   u32 low[W];
@@ -53,7 +54,7 @@ struct Values {
   }
 };
 
-// Which lanes share a row, and which of its columns are this lane's.
+// Says which lanes share a row, and which of its columns this lane has.
 struct RowLane {
   u64 row;
   u64 column;

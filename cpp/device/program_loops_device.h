@@ -1,4 +1,4 @@
-// How the workers of the device go through the loops of a compiled pass.
+// Loops of a compiled pass on the device.
 #pragma once
 
 #include "program_gathered.h"
@@ -20,15 +20,15 @@ class Tile {
 
   __device__ Tile(const Task& task, const Lane& lane)
       : memory_(task), lane_(lane), scratch_(join_scratch(task)) {}
-  // `half`: of the scratch, for the first join.
+  // `half` is the half of the scratch for the first join.
   __device__ Tile(const Task& task, const Lane& lane, Packed packed, u32 half)
       : memory_(task, packed),
         lane_(lane),
         scratch_(join_scratch(task)),
         half_(half) {}
 
-  // False if it has to be run_rest(), or run_strips() of a pass without
-  // reductions.
+  // Returns false if run_rest() must run the task, or run_strips() for a pass
+  // without reductions.
   __device__ bool run() {
     if constexpr (!P::kReduces) return run_elements();
     if (!memory_.has_packs) return false;
@@ -41,7 +41,8 @@ class Tile {
     run_elements<Single>(0, memory_.rows.columns);
   }
 
-  // The two halves of a unit where all is plain: what its lanes gather,
+  // The two halves of a unit without special cases. The first gathers the
+  // values of its lanes,
   __device__ Row stream_unit(u32 unit) {
     const Slice slice = slice_of(unit);
     LoosePacks share{memory_};
@@ -55,7 +56,7 @@ class Tile {
     }
     return row;
   }
-  // and what becomes of it; returns the half for the next join.
+  // and the second uses them, and returns the half for the next join.
   __device__ u32 finish_unit(u32 unit, Row& row) {
     const Slice slice = slice_of(unit);
     LoosePacks share{memory_};
@@ -70,14 +71,14 @@ class Tile {
     return static_cast<u32*>(const_cast<void*>(task.state)) + kJoinWords;
   }
 
-  // Which rows, and which of the slices of them. Slices take the packs of a row
-  // by turns, so that all workers move through memory side by side.
+  // Says which rows and slices a worker has. Slices take the packs of a row by
+  // turns, so that all workers move through memory side by side.
   struct Slice {
     u32 group;
     u32 number;
   };
 
-  // Instead of a Part: the loads of all of them.
+  // The loads of all parts, in place of one Part.
   struct All {};
 
   template <typename W>
@@ -92,7 +93,7 @@ class Tile {
     constexpr bool kHasPacks = P::kIsFlat || !kIsLong<P>;
     const u64 columns = memory_.rows.columns;
     u64 begin = 0;
-    // Where everybody has one element at most, that one soon.
+    // Loads that element early if each lane has one at most.
     if (columns > lane_.count()) {
       if (kHasPacks && memory_.has_packs) {
         if constexpr (kHasPacks) {
@@ -132,7 +133,7 @@ class Tile {
       P::loop(Part<kPart>{}, row, x, share);
     }
   }
-  // Whole packs, all of them plain.
+  // Whole packs without special cases.
   template <typename W, typename M>
   __device__ void run_stream(Row& row, W& share, M stream) {
     const u64 before_last = u64{stream.step} * (M::kPieces - 1);
@@ -145,8 +146,8 @@ class Tile {
     share.column = stream.column;
   }
 
-  // Finds the lane's elements and loads them: all loads are under way before
-  // the first is used, where none needs a look.
+  // Finds the lane's elements and loads them. If no piece needs a check, all
+  // loads are in flight before the first use.
   template <typename L, typename W, typename X>
   __device__ void load(L part, W& share, X& x) {
     if (share.is_packed()) {
@@ -195,7 +196,7 @@ class Tile {
     P::row(Part<0>{}, row, share);
   }
 
-  // `keeps`: the lanes have room for the whole row, which is read once.
+  // `keeps`: the lanes can hold the whole row, which is then read once.
   template <u32 L, typename W>
   __device__ void run_loop(Row& row, ColumnsOf<W>& x, W& share, u32 slice,
                            bool keeps) {
@@ -215,7 +216,7 @@ class Tile {
     }
   }
 
-  // False where another worker goes on.
+  // Returns false if another worker continues.
   template <u32 L, typename W>
   __device__ bool finish_loop(Row& row, W& share, const Slice& slice) {
     P::each_gathered(Part<2 * L + 1>{}, row, Join{*this});
@@ -226,7 +227,7 @@ class Tile {
     return true;
   }
 
-  // All slices of a row by this worker, one after the other.
+  // This worker runs all slices of a row in order.
   template <u32 L, typename W>
   __device__ void run_slices(Row& row, ColumnsOf<W>& x, W& share) {
     Row gathered = row;
@@ -279,8 +280,8 @@ class Tile {
     }
   }
 
-  // The worker that comes last puts the slices of a group of rows together;
-  // false for the others.
+  // The last worker combines the slices of a group of rows. The others get
+  // false.
   template <typename W>
   __device__ bool put_together(Row& row, W& share, const Slice& slice) {
     const Sharer me{share.row, slice.group, slice.number, sub_, share.is_on};
@@ -289,8 +290,7 @@ class Tile {
     return true;
   }
 
-  // The row's value to all its lanes, in an order that depends on nothing
-  // else. All threads.
+  // For all threads. Gives the row's value to all its lanes, in a fixed order.
   template <typename F>
   __device__ typename F::Type join(typename F::Type value) {
     using T = typename F::Type;

@@ -1,5 +1,5 @@
-// How one thread runs a pass of a compiled program: chunks of elements through
-// small arrays, so that the code between loads and stores vectorises.
+// Runs a pass of a compiled program on one thread. Chunks of elements go
+// through small arrays, so that the code between loads and stores vectorises.
 #pragma once
 
 #include "program_reductions.h"
@@ -20,7 +20,7 @@ struct Share {
   u64 row = 0;
   u64 column = 0;
   u32 count = 0;
-  // The columns of the loop: reductions put these together.
+  // The columns of the loop. Reductions combine them.
   u64 first = 0;
   u64 columns = 0;
 
@@ -107,8 +107,8 @@ class Tile {
   using Told = TaskArguments<P::kAccesses, P::kScalars>;
   enum : u32 {
     N = P::kElements,
-    // Side by side: fewer where several loops read them, which keeps them in
-    // the level-one cache, and where much is gathered on the stack.
+    // The rows side by side. There are fewer if several loops read them, which
+    // keeps them in the level-one cache, or if much is gathered on the stack.
     kAllRows = P::kLoops == 1 && sizeof(typename P::template Row<N>) <= 1 << 18,
     kRows = kAllRows || N < 128 ? u32{N} : 128u
   };
@@ -191,7 +191,7 @@ class Tile {
     }
   }
 
-  // One slice of a row; who comes last puts them together.
+  // Runs one slice of a row. The last worker combines the slices.
   void run_slice() {
     if constexpr (P::kLoops == 1) {
       const u64 slices = memory_.rows.slices;

@@ -6,7 +6,7 @@
 namespace gpuos {
 namespace program {
 
-// Kept out of the interpreter's loop, as all that follows: divisions are long.
+// This function and the next ones are not inlined, because divisions are long.
 __device__ __noinline__ char* address_of(const DeviceTask& task, u32 access,
                                          u64 row, u64 column) {
   char* base = reinterpret_cast<char*>(task.addresses[access]);

@@ -1,20 +1,20 @@
-// The order in which the host puts the columns of a row together: with the
-// interpreter or compiled code, one row after the other or many side by side,
-// by one worker or several. The number of columns decides it, nothing else.
+// The host combines the columns of a row in this order. The interpreter and
+// compiled code, rows one by one or side by side, and any number of workers
+// give the same order. The number of columns alone decides it.
 //
 // - Columns are in C order of the axes that the operand is reduced along.
-// - A row is cut into blocks of 256 columns; the last one has what is left.
-// - A block of more than 16 columns has 16 partial values: column c goes to
-//   number c % 16. Each begins with what the reduction begins with, such as 0,
-//   and takes its columns one by one. Then the first 8 take the last 8, the
+// - A row is cut into blocks of 256 columns. The last block may be shorter.
+// - A block of more than 16 columns has 16 partial values. Column c goes to
+//   number c % 16. Each starts with the initial value of the reduction, such as
+//   0, and takes its columns one by one. Then the first 8 take the last 8, the
 //   first 4 the next 4, the first 2 the next 2, and number 0 number 1.
 // - A block of up to 16 columns has one partial value.
-// - Blocks are put together as a tree: what comes first is the largest power of
-//   two of them that is less than all, and so on for both sides.
-// - A row without columns is what the reduction begins with.
+// - Blocks are combined as a tree. The left branch has the largest power of two
+//   of blocks that is less than all, and so on for both branches.
+// - A row without columns has the initial value of the reduction.
 //
-// Sums in program_reductions.h is written so, and for the interpreter's rows
-// side by side program/host_sums.h.
+// Sums in program_reductions.h implements this order, and program/host_sums.h
+// does for the interpreter's rows side by side.
 #pragma once
 
 #include "integers.h"
@@ -25,8 +25,7 @@ namespace program {
 enum : u32 {
   kPartials = 16,
   kOrderedBlock = 256,
-  // The levels of the tree, for any row and where many rows are walked
-  // together.
+  // The levels of the tree, for any row, and for loops over many rows.
   kLevels = 56,
   kRowLevels = 24
 };
@@ -43,16 +42,16 @@ GPUOS_DEVICE constexpr u64 blocks_of(u64 columns) {
   return (columns + kOrderedBlock - 1) / kOrderedBlock;
 }
 
-// Columns of each of a row's `slices` but the last: a power of two of blocks,
-// so that each slice is a branch of the tree.
+// Returns the columns of each of a row's `slices` except the last. It is a
+// power of two of blocks, so that each slice is a branch of the tree.
 GPUOS_DEVICE constexpr u64 slice_columns(u64 columns, u64 slices) {
   u64 size = kOrderedBlock;
   while (size * slices < columns) size *= 2;
   return size;
 }
 
-// Calls `join(level)` where value number `number` of a tree takes the ones
-// before it, and says on which level the result waits.
+// Calls `join(level)` where value `number` of a tree is combined with earlier
+// ones. Returns the level on which the result waits.
 template <typename F>
 GPUOS_DEVICE constexpr u32 climb(u64 number, F join) {
   u32 level = 0;

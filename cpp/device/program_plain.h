@@ -1,7 +1,7 @@
-// Runs flat tasks of plain texts, by the shortest way of the interpreter. It
-// has little code and no calls, which would make it save registers. A launch
-// fetches its code again, and the saved registers of all lanes do not fit in
-// the L1. docs/lab/interpreter.md says what else was tried.
+// Runs flat tasks of plain texts on the interpreter's shortest path. It has
+// little code and no calls, because calls would make it save registers. A
+// launch fetches its code again, and the saved registers of all lanes do not
+// fit in the L1. docs/lab/interpreter.md lists the other attempts.
 #pragma once
 
 #include "program_inner_loop.h"
@@ -38,8 +38,8 @@ class PlainInterpreter {
         loop_{scratch_address(),
               scratch_address() + kTextBytes + threadIdx.x * W * 4} {}
 
-  // All threads. The row's part is run with the first columns: its accesses
-  // stay where they are.
+  // For all threads. Runs the row's part with the first columns, because its
+  // accesses stay at one element.
   __device__ void run(u32 tile, u32 tiles) {
     keep();
     __syncthreads();
@@ -64,7 +64,7 @@ class PlainInterpreter {
   __device__ Ready resolve(const Instruction& x) const {
     Resolved resolved{0, x.index, x.form};
     if (x.form != kCompute) {
-      // Arguments are the accesses' addresses, then the scalars.
+      // The arguments are the addresses of accesses, then the scalars.
       const bool is_scalar = x.form == kScalar;
       resolved.function =
           is_scalar && x.index >= task_.header.scalars

@@ -1,5 +1,5 @@
-// The reductions of compiled programs: a first value, and how two values become
-// one.
+// The reductions of compiled programs: an initial value, and a function of two
+// values.
 #pragma once
 
 #include "program_order.h"
@@ -42,7 +42,7 @@ GPUOS_DEFINE_REDUCTION(MinOf, minimum, highest)
 #undef GPUOS_DEFINE_REDUCTION
 // NOLINTEND(bugprone-macro-parentheses)
 
-// A value and where it stands, in as many words as the interpreter's.
+// A value and its place, in as many words as the interpreter uses.
 template <typename T>
 struct Placed {
   T value;
@@ -86,7 +86,7 @@ struct Sums {
   __device__ auto result(u32) const { return F::result(values[0]); }
 };
 #else
-// Not unrolled for all R rows, which is much code.
+// Not unrolled for all R rows, which would be much code.
 #if defined(__clang__)
 #define GPUOS_EACH_ROW(w, rows) GPUOS_EACH(w, rows)
 #else
@@ -101,16 +101,16 @@ struct Sums {
   using Function = F;
   using Type = typename F::Type;
   enum : u32 {
-    // If no order shows, one value of each row will do.
+    // If the order does not matter, one value per row is enough.
     kParts = R == 1 || F::kHasOrder ? u32{kPartials} : 1u,
     kMostLevels = R == 1 ? u32{kLevels} : u32{kRowLevels}
   };
   Type values[kParts * R];
   Type levels[kMostLevels][R];
 
-  // `count` values of a row from column `at` of `columns` on, which is number
-  // `first + at` of the row; `at` and all counts but the last are multiples of
-  // 16.
+  // Takes `count` values of a row from column `at` of `columns` on, which is
+  // number `first + at` of the row. `at` and all counts except the last are
+  // multiples of 16.
   template <typename T>
   void take(const T* from, u32 count, u64 at, u64 columns, u64 first) {
     while (count > 0) {
@@ -122,7 +122,7 @@ struct Sums {
       count -= some;
     }
   }
-  // Takes values that are all of one block.
+  // Takes values of one block.
   template <typename T>
   void take_chunk(const T* from, u32 count, u64 at, u64 columns, u64 first) {
     const u64 size = block_columns(at, columns);
@@ -136,7 +136,7 @@ struct Sums {
     if (at % kOrderedBlock + count == size)
       close(at / kOrderedBlock, size, columns, 1);
   }
-  // A block at once.
+  // Takes a whole block at once.
   template <typename T>
   void take_block(const T* from, u32 count, u64 at, u64 columns, u64 first) {
     if (count <= kPartials) {
@@ -151,7 +151,7 @@ struct Sums {
     close(at / kOrderedBlock, count, columns, 1);
   }
 
-  // Column `at` of `columns` of so many rows.
+  // Takes column `at` of `columns` for each of the rows.
   template <typename T>
   void take_rows(const T* from, u32 rows, u64 at, u64 columns) {
     const u64 size = F::kHasOrder ? block_columns(at, columns) : columns;
@@ -167,7 +167,7 @@ struct Sums {
       close(at / kOrderedBlock, size, columns, rows);
   }
 
-  // When all columns are taken.
+  // Called after all columns are taken.
   __attribute__((noinline)) void finish(u64 columns, u32 rows) {
     if (columns == 0) {
       for (u32 w = 0; w < rows; ++w) values[w] = F::first();
@@ -176,7 +176,7 @@ struct Sums {
     }
   }
 
-  // values[0, rows) are number `number` of a tree's.
+  // values[0, rows) become value `number` of a tree.
   void push(u64 number, u32 rows) {
     const u32 level = climb(number, [&](u32 l) { join_level(l, rows); });
     GPUOS_EACH_ROW(w, rows) levels[level][w] = values[w];
@@ -209,7 +209,7 @@ struct Sums {
 #else
     enum : u32 { kBytes = 16 };
 #endif
-    // Anywhere in memory.
+    // The values may be anywhere in memory.
     typedef Type Pack
         __attribute__((vector_size(kBytes), aligned(sizeof(Type)), may_alias));
     enum : u32 { kWidth = kBytes / sizeof(Type), kPacks = kPartials / kWidth };
@@ -227,7 +227,8 @@ struct Sums {
     return w;
   }
 
-  // Once a block: code of its own, which compiles and is fetched once.
+  // Runs once per block. It is a separate function, which is compiled and
+  // fetched once.
   __attribute__((noinline)) void close(u64 block, u64 size, u64 columns,
                                        u32 rows) {
     if (size > kPartials) {

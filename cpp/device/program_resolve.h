@@ -1,5 +1,5 @@
-// Instructions as the interpreter runs them: with the addresses of their
-// functions and of their cells.
+// Instructions in the form that the interpreter runs, with the addresses of
+// their functions and cells.
 #pragma once
 
 #include "program_lanes.h"
@@ -48,7 +48,7 @@ struct alignas(16) Ready {
   __device__ u32 out() const { return rest >> kHalf; }
   __device__ u32 index() const { return rest & 0xff; }
   __device__ u32 kind() const { return rest >> kKindShift & kKindMask; }
-  // The Inlined of a kCompute; of all else, more than any of them.
+  // The Inlined of a kCompute. Other instructions have a larger number.
   __device__ u32 inlined() const { return rest & (kLastA - 1); }
   __device__ bool is_last_a() const { return (rest & kLastA) != 0; }
   __device__ bool is_last_b() const { return (rest & kLastB) != 0; }
@@ -58,7 +58,7 @@ struct alignas(16) Ready {
   __device__ bool has_wide_result() const { return has(kWideResult); }
   __device__ bool has_pair_operands() const { return has(kPairOperands); }
   __device__ bool has_pair_result() const { return has(kPairResult); }
-  // Not of inlined accesses.
+  // Not used for inlined accesses.
   __device__ bool has_pairs() const {
     return has_pair_operands() || has_pair_result();
   }
@@ -84,8 +84,8 @@ __device__ __forceinline__ u32 result_of(u32 a, u32 b) {
   return static_cast<u32>(call<F, float>(a, b));
 }
 
-// One of the short functions without a branch: the next instruction of another
-// place comes later than the results of all of them.
+// Runs one of the short functions without a branch. Fetching an instruction at
+// another place takes longer than computing all results.
 __device__ __forceinline__ u32 short_result(u32 inlined, u32 a, u32 b) {
   u32 result = result_of<AddFunction>(a, b);
   if (inlined == kSubtract) result = result_of<SubtractFunction>(a, b);
@@ -116,7 +116,7 @@ __device__ inline u64 address_of_function(const Instruction& x) {
   return bit_cast<u64>(gpuos_program_functions[x.opcode]);
 }
 
-// The function, index and form of an instruction that is ready to run.
+// Returns the function, index and form of an instruction that is ready to run.
 struct Resolved {
   u64 function;
   u8 index;

@@ -1,6 +1,6 @@
 // Rows that the lanes of a worker keep in registers through all loops of a
-// pass: the usual case of a softmax or a norm, with little code, because most
-// of such a short task's time goes into fetching code.
+// pass. This is the usual case of a softmax or a norm. The code is short,
+// because such a task spends most of its time on fetching code.
 #pragma once
 
 #include "program_gathered.h"
@@ -94,8 +94,8 @@ class KeptRows {
  public:
   using Told = TaskArguments<P::kAccesses, P::kScalars>;
 
-  // Returns whether all that the loops read and write is contiguous, in rows
-  // that need no far table. All threads find the same.
+  // Returns whether all accesses of the loops are contiguous, in rows that need
+  // no far table. All threads find the same.
   static __device__ bool are_packed(const Told& x) {
     if ((x.shape.flags & ~kSliced) != kRows || x.shape.inner_dims != 1 ||
         x.shape.outer_dims > 1)

@@ -1,4 +1,4 @@
-// How a worker runs a task of the interpreter: all elements, row by row, or its
+// Runs a task of the interpreter on a worker: all elements, row by row, or its
 // slice of a row.
 #pragma once
 
@@ -54,8 +54,8 @@ class Interpreter {
              {W, threadIdx.x == 0 ? 1u : 0u}, last);
   }
 
-  // Runs a text that does not fit into the scratch. It is made ready piece by
-  // piece, for all lanes together.
+  // Runs a text that does not fit into the scratch. All lanes make it ready
+  // piece by piece.
   __device__ void run_long_elements(u32 tile, u32 tiles) const {
     const bool works = threadIdx.x < cells_.lanes;
     const u32 end = task_.end(1);
@@ -158,7 +158,7 @@ class Interpreter {
     return place;
   }
 
-  // Run by all threads, because joins have barriers; those without a row do
+  // Run by all threads, because joins have barriers. Threads without a row do
   // nothing else.
   __device__ void run_row_part(u32 part, Phase phase, RowLane& place) {
     place.column = 0;
@@ -179,7 +179,7 @@ class Interpreter {
     }
   }
 
-  // Leaves the values that a slice gathers in a loop to take_slices().
+  // Leaves the values of a slice and a loop to take_slices().
   __device__ void gather_slice(u32 part, u32 slice, u32 group, RowLane& place) {
     run_row_part(part - 1, Phase::Inits, place);
     run_columns(part, place, slice);
@@ -193,7 +193,8 @@ class Interpreter {
     if (place.is_on && place.sub == 0)
       keep_gathered(part, kept_ + u64{slice} * kept_stride_);
   }
-  // Puts them together, and goes on. One call, or the stack grows.
+  // Combines the values and continues. This is one call, because the stack
+  // would grow otherwise.
   __device__ void take_slices(u32 part, RowLane& place) {
     constexpr u32 kFirst = static_cast<u32>(Phase::Inits);
     constexpr u32 kLast = static_cast<u32>(Phase::Others);
@@ -261,7 +262,7 @@ class Interpreter {
     return resolve<W>(task_, instructions_of(task_.text)[i], cell_bytes());
   }
 
-  // The loop, of a part whose columns this lane has.
+  // Runs the loop of a part over the columns of this lane.
   __device__ __forceinline__ void run_kept(u32 begin, u32 end,
                                            const RowLane& place, Valid valid,
                                            Values<W>& last) const {
@@ -298,8 +299,8 @@ class Interpreter {
       run_other(loop_, step, x, place, valid, last);
   }
 
-  // Runs an instruction that is no Inlined. The common ones of small programs
-  // are here, because a call would save registers in memory.
+  // Runs an instruction that is not an Inlined. The frequent ones of small
+  // programs are inlined here, because a call would save registers in memory.
   __device__ __forceinline__ void run_other(const InnerLoop<W>& loop,
                                             const Ready& step,
                                             const Operands<W>& x,

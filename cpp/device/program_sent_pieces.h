@@ -34,7 +34,7 @@ struct SentPieces {
   static __device__ constexpr u32 count_rounds() {
     if (!are_chunks()) return 0;
     const u32 fit = kMost / (kPieces * number_of(P::kLoads));
-    // The rounds that each lane of a slice has.
+    // The rounds of each lane of a slice.
     const u32 most = kSliceColumns / P::kElements;
     return fit < most ? fit : most;
   }
@@ -62,7 +62,7 @@ struct SentPieces {
 template <typename P>
 using PiecesOf = StreamedPieces<P, P::kWidth, SentPieces<P>::kPieces>;
 
-// Instead of loading the pieces of a round, sends for them.
+// Starts copies of the pieces of a round, in place of loads.
 template <typename P>
 struct Sending {
   const PiecesOf<P>& first;
@@ -92,7 +92,7 @@ __device__ __forceinline__ void send_pieces(const Task& task,
   }
 }
 
-// A round that is there.
+// A round that has arrived.
 template <typename P>
 struct Sent : PiecesOf<P> {
   SentPieces<P> sent;

@@ -1,4 +1,4 @@
-// Which elements of a pass a lane of the device has, and how it reads and
+// The elements of a pass that a lane of the device has, and how it reads and
 // writes them.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace gpuos {
 namespace program {
 
 // The elements of one lane: pieces of kWide columns of a row, each read at
-// once. Packs of kPack columns are one lane's; neighbouring lanes have
+// once. A lane has packs of kPack columns, and neighbouring lanes have
 // neighbouring packs.
 template <typename P, u32 kWide, u32 kCount, u32 kPack = kWide>
 struct Share {
@@ -104,7 +104,7 @@ struct Share {
     }
   }
 
-  // From `column` on, if all is plain.
+  // Finds the pieces from `column` on, if no piece needs a check.
   template <u32 kAtOnce>
   __device__ StreamedPieces<P, kWide, kAtOnce> stream() const {
     StreamedPieces<P, kWide, kAtOnce> stream{memory, column, step, {}};
@@ -177,7 +177,7 @@ struct Share {
     }
   }
 
-  // Moves `to` along dimensions [first, last), of which `numbers` are numbers.
+  // Moves `to` along dimensions [first, last), for the given `numbers`.
   template <u32 kWalked>
   __device__ void walk(u64 (&to)[P::kAccesses][kWalked],
                        u64 (&numbers)[kWalked], u32 first, u32 last) {
@@ -203,7 +203,7 @@ struct Share {
   }
 };
 
-// Loads that need no look: all of them are under way before the first is used.
+// Loads without checks. All of them are in flight before the first use.
 template <typename W>
 struct PackedLoads {
   const W& share;

@@ -1,5 +1,5 @@
-// The parts that workers have of a task that they share, and which worker of a
-// row comes last. The host compiler, nvcc and NVRTC read this.
+// The parts of a task that workers share, and the search for the last worker of
+// a row. The host compiler, nvcc and NVRTC read this.
 #pragma once
 
 #include "program_text.h"
@@ -27,14 +27,14 @@ __device__ inline u32 groups(const RowShape& rows) {
   return (rows.rows + in_group - 1) >> log2_of(in_group);
 }
 
-// All threads. Counts the slice; the last worker sees what all have kept, and
-// the count is 0 again.
+// For all threads. Counts the slice. The last worker sees the values of all
+// slices and resets the count to 0.
 __device__ inline bool is_last_slice(const RowShape& rows, u32 group) {
   u32* counter = reinterpret_cast<u32*>(rows.gathered) + group;
   bool is_last = false;
   __syncthreads();
-  // Pairs with the same count of the worker that comes last; the barriers make
-  // what the other threads wrote, and will read, part of it.
+  // Pairs with the same count of the last worker. The barriers include the
+  // writes and reads of the other threads.
   const u32 last = rows.slices - 1;
   if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
   return __syncthreads_or(is_last) != 0;
@@ -46,7 +46,7 @@ struct Range {
   u64 begin, end;
 };
 
-// The share of `total` that is this tile's.
+// Returns this tile's share of `total`.
 inline Range range_of(u64 total, u64 tile, u64 tiles) {
   const u64 whole = total / tiles;
   const u64 rest = total % tiles;
@@ -54,15 +54,15 @@ inline Range range_of(u64 total, u64 tile, u64 tiles) {
   return {begin, begin + whole + (tile < rest ? 1 : 0)};
 }
 
-// The columns of a row's slice.
+// Returns the columns of a row's slice.
 inline Range columns_of(const RowShape& rows, u64 slice) {
   const u64 size = slice_columns(rows.columns, rows.slices);
   const u64 end = (slice + 1) * size;
   return {slice * size, end < rows.columns ? end : rows.columns};
 }
 
-// Counts a slice of the row; the last worker sees what all have kept, and the
-// count is 0 again.
+// Counts a slice of the row. The last worker sees the values of all slices and
+// resets the count to 0.
 inline bool is_last_slice(const RowShape& rows, u64 row) {
   u32* const counter = reinterpret_cast<u32*>(rows.gathered) + row;
   // Releases this slice, and acquires the others for the last one.

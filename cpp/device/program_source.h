@@ -30,8 +30,8 @@ struct Part {};
 #endif
 // NOLINTEND(bugprone-macro-parentheses)
 
-// A loop of many operations vectorises only if each of them is inlined, for
-// which the host's compiler finds it too long.
+// A loop of many operations vectorises only if each operation is inlined. The
+// host's compiler finds them too long for that.
 #if defined(__CUDACC__)
 #define GPUOS_FLAT
 #else

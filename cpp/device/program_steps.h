@@ -1,5 +1,5 @@
 // The instructions that the interpreter's loop does not run itself. Each is a
-// call of its own: what one saves in memory the others need not.
+// separate call, so that it saves only the registers that it uses.
 #pragma once
 
 #include "program_inner_loop.h"
@@ -9,7 +9,7 @@
 namespace gpuos {
 namespace program {
 
-// How many elements of a lane are loaded and gathered, and how many stored.
+// The numbers of elements of a lane that are loaded and gathered, and stored.
 struct Valid {
   u32 loaded;
   u32 stored;
@@ -93,7 +93,7 @@ __device__ __noinline__ Values<W> select(Steps<W> steps, Ready step,
   return last;
 }
 
-// Writes the value that a reduction begins with.
+// Writes the initial value of a reduction.
 template <u32 W>
 __device__ __noinline__ void begin(Steps<W> steps, Ready step) {
   const bool wide = step.has_wide_operands();
@@ -179,8 +179,8 @@ struct Pairs {
   }
 };
 
-// One element after the other, with results in cells only: that keeps the stack
-// short.
+// Takes the elements in order, with results in cells only, which keeps the
+// stack short.
 template <u32 W>
 __device__ __noinline__ Values<W> call_pairs(Steps<W> steps, Ready step,
                                              u32 valid) {

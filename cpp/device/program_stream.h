@@ -13,7 +13,7 @@ __device__ inline Vector<S, kWide> load_streamed(const S* from) {
 #if __CUDA_ARCH__ >= 800
   if constexpr (sizeof(Vector<S, kWide>) == 16) {
     uint4 words;
-    // Volatile: the compiler would put each load before its use.
+    // Volatile, because the compiler would put each load before its use.
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
                  : "l"(from));
@@ -35,8 +35,8 @@ __device__ inline void gather_piece(Sums<F, 1>& gathered,
         F::both(gathered.values[0], F::of(from[at + w], number + w));
 }
 
-// The pieces of a lane where none needs a look. It has only what the loop
-// cannot do without, so that registers are left for loads that are under way.
+// The pieces of a lane that need no check. It has only the fields that the loop
+// needs, so that registers are left for loads in flight.
 template <typename P, u32 kWide, u32 kCount>
 struct StreamedPieces {
   enum : u32 { N = kWide * kCount, kPieces = kCount };

@@ -2,8 +2,8 @@
 // several. This is the usual case of a sum. The first pieces are loaded before
 // the loop's code has arrived, and almost no registers are saved. Each register
 // that a function saves for its caller is 540 KB for all lanes. It is written
-// and read again, which takes 0.2 to 0.5 us. docs/lab/sums.md says what else
-// was tried.
+// and read again, which takes 0.2 to 0.5 us. docs/lab/sums.md lists the other
+// attempts.
 #pragma once
 
 #include "program_rows.h"
@@ -66,12 +66,12 @@ class StreamedRows {
     read(row, one, end);
     return row;
   }
-  // Computes the results of whole rows from them,
+  // Computes the results of whole rows from the gathered values,
   __device__ __forceinline__ void finish(Row& row, WarpJoin& join) const {
     P::each_gathered(Part<1>{}, row, join);
     P::row(Part<2>{}, row, x_);
   }
-  // and for a slice.
+  // and the results of a slice.
   __device__ __forceinline__ void finish_slice(Row& row, WarpJoin& join) const {
     P::each_gathered(Part<1>{}, row, join);
     if (take_slices<P>(row, x_.task.rows, me_)) finish(row, join);
@@ -96,8 +96,9 @@ class StreamedRows {
     return pieces;
   }
 
-  // All pieces up to where the first access ends: one address less to keep
-  // than with the column's number, so that all loads of a turn have registers.
+  // Takes all pieces up to the end of the first access. Unlike the column's
+  // number, that end needs no second address, so that all loads of a turn have
+  // registers.
   template <typename M>
   static __device__ __forceinline__ void read(Row& row, M& stream, u64 end) {
     const u64 before_last =
@@ -114,9 +115,9 @@ class StreamedRows {
   Sharer me_;
 };
 
-// These values stay in the scratch, between those of joins and the pieces that
-// were sent for. So the loop has its registers for loads. Only some thirty
-// registers are not saved in a call.
+// These values stay in the scratch, between those of joins and the copied
+// pieces. The loop then has its registers for loads. Only some thirty registers
+// are not saved in a call.
 struct PutAside {
   enum : u32 { kAt = 512 };  // words
   const u64* args;
@@ -164,15 +165,15 @@ __device__ __noinline__ void run_streamed(Task task, Lane lane) {
     const u32 thread = find_thread();
     Count joins{0};
     P::each_gathered(Part<1>{}, row, joins);
-    // Each join has the other half than the one before, also from row to row.
+    // Each join uses the other half than the previous one, also from row to
+    // row.
     const u32 half = turn * joins.number & 1;
     WarpJoin join(again, told.rows.row_lanes, half, thread);
     Rows(told, thread, aside.group + turn * aside.step, 0).finish(row, join);
   }
 }
 
-// Computes the results of a slice, of which a worker has one. Each call is the
-// last thing that a function does.
+// Computes the results of the slice of a worker. Each call is in tail position.
 template <typename P>
 __device__ __noinline__ void finish_slice(const void* state,
                                           typename StreamedRows<P>::Row row) {

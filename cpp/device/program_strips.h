@@ -1,7 +1,7 @@
 // Arrays whose rows begin anywhere: slices, rows of odd length, dimensions in
-// another order. A row is what the last dimension has. A lane has several
-// elements of one, and where they begin is found once for all of them, since it
-// takes a division for each dimension.
+// another order. A row is the last dimension. A lane has several elements of
+// one row. Their beginning is found once for all of them, because it takes a
+// division for each dimension.
 #pragma once
 
 #include "program_tiles.h"
@@ -9,7 +9,8 @@
 namespace gpuos {
 namespace program {
 
-// A worker finds its elements by this. It is stored where the scratch begins.
+// A worker finds its elements with this. It is stored at the beginning of the
+// scratch.
 template <typename P>
 struct Strips {
   enum : u32 {
@@ -46,12 +47,13 @@ struct Strips {
   __device__ u32 neighbour_bits() const {
     return min(bits, u32{kNeighbourBits});
   }
-  // Columns of neighbouring lanes,
+  // The columns of neighbouring lanes,
   __device__ u32 span() const { return kOfRow << neighbour_bits(); }
   // and of one worker.
   __device__ u32 width() const { return kOfRow << bits; }
-  // After `unit`. One thread. Each unit's worker asks once, so the last one
-  // brings the counter back to 0. Relaxed: nothing is handed over by it.
+  // For one thread. Returns the unit after `unit`. Each unit's worker asks
+  // once, so the last one brings the counter back to 0. The order is relaxed,
+  // because no data depends on it.
   __device__ u32 take_next(u32 unit, u32 workers) const {
     return turns == nullptr ? unit + workers
                             : workers + atomicInc(turns, units - 1);
@@ -64,8 +66,8 @@ __device__ inline u32* turns_of(const Task& task) {
                                         abi::kScratchBytes);
 }
 
-// Puts them into the scratch. All threads, of which there are more than
-// dimensions.
+// For all threads, of which there are more than dimensions. Stores the sizes in
+// the scratch.
 template <typename P>
 __device__ inline void find_strips(const Task& task, const Lane& lane) {
   using Cut = Strips<P>;
@@ -77,7 +79,7 @@ __device__ inline void find_strips(const Task& task, const Lane& lane) {
   if (at == 0) {
     const u32 columns = told.sizes[last];
     const u32 rows = static_cast<u32>(told.rows.columns) / columns;
-    // Takes as many lanes as have something to do. Neighbours read neighbouring
+    // Uses as many lanes as have elements. Neighbours read neighbouring
     // elements even if each of them has fewer.
     const u32 wanted = max((columns + Cut::kOfRow - 1) / Cut::kOfRow,
                            min(columns, u32{Cut::kNeighbours}));
@@ -94,8 +96,8 @@ __device__ inline void find_strips(const Task& task, const Lane& lane) {
     strips.bits = bits;
     strips.parts = Divider::of((columns + strips.width() - 1) / strips.width());
     strips.units = (rows + in_group - 1) / in_group * strips.parts.size;
-    // Workers are not equally fast, so a worker takes the next unit when it is
-    // done.
+    // Workers are not equally fast, so each takes its next unit when it has
+    // finished one.
     strips.turns = strips.units > lane.tiles() ? turns_of(task) : nullptr;
     bool is_plain = bits >= Cut::kNeighbourBits;
 #pragma unroll 1
@@ -114,7 +116,7 @@ __device__ inline void find_strips(const Task& task, const Lane& lane) {
 }
 
 // A lane's elements of a row. `kIsPlain`: of plain strips, so that the compiler
-// knows how far they are from each other.
+// knows their distances.
 template <typename P, bool kIsPlain>
 struct StripShare {
   enum : u32 { N = Strips<P>::N };
@@ -127,7 +129,7 @@ struct StripShare {
     return *in_scratch<Strips<P>>(scratch);
   }
 
-  // `part`: of the columns, one worker's.
+  // `part` is the worker's part of the columns.
   __device__ StripShare(u32 at, u32 row, u32 part) : scratch(at) {
     const u32 sub = threadIdx.x & ((1u << strips().bits) - 1);
     const u32 neighbour = sub & ((1u << bits()) - 1);
@@ -144,7 +146,7 @@ struct StripShare {
     for (u32 a = 0; a < P::kAccesses; ++a) first[a] += N * step(a);
   }
 
-  // In bytes, from element to element.
+  // The distance between elements, in bytes.
   __device__ u64 step(u32 access) const { return stride(access) << bits(); }
 
  private:
@@ -153,7 +155,7 @@ struct StripShare {
     return kIsPlain ? u32{Strips<P>::kNeighbourBits}
                     : strips().neighbour_bits();
   }
-  // In bytes, from one column to the next.
+  // The distance between columns, in bytes.
   __device__ u64 stride(u32 access) const {
     return kIsPlain ? P::bytes(access)
                     : strips().strides[strips().last][access];
@@ -178,7 +180,7 @@ struct StripShare {
   }
 };
 
-// The next elements of a share: N of them, or what is left.
+// The next elements of a share: N of them, or the remaining ones.
 template <typename P, bool kIsPlain, bool kHasAll>
 struct StripTurn {
   enum : u32 { N = Strips<P>::N };
@@ -213,9 +215,10 @@ struct StripTurn {
   }
 };
 
-// Calls `f` with each turn of a lane, of a unit of the task whose strips are
-// found: so many rows and columns as a worker has at a time. Units follow each
-// other along the rows, so that workers move through memory side by side.
+// Calls `f` for each turn of a lane in a unit of the task whose strips are
+// found. A unit has the rows and columns that a worker has at a time. Units
+// follow each other along the rows, so that workers move through memory side by
+// side.
 template <typename P, bool kIsPlain, typename F>
 __device__ inline void each_turn(u32 scratch, u32 unit, F f) {
   const Strips<P>& strips = *in_scratch<Strips<P>>(scratch);
@@ -227,7 +230,7 @@ __device__ inline void each_turn(u32 scratch, u32 unit, F f) {
   StripShare<P, kIsPlain> share(scratch, group * in_group + row,
                                 unit - group * strips.parts.size);
   constexpr bool kHasWhole = !kIsLong<P>;
-  // The lanes of a warp together, see issue_loads().
+  // Runs the lanes of a warp together, see issue_loads().
 #pragma unroll 1
   for (; __any_sync(kEveryLane, share.left != 0); share.go_on()) {
     if (kHasWhole && __all_sync(kEveryLane, share.left >= Strips<P>::N))
@@ -237,8 +240,8 @@ __device__ inline void each_turn(u32 scratch, u32 unit, F f) {
   }
 }
 
-// Between what loads and what computes. Without it ptxas 13.0 computes between
-// the loads, which then wait for each other: it spares the registers that a
+// Separates loads from computation. Without it ptxas 13.0 computes between the
+// loads, which then wait for each other. It does so to spare registers that a
 // function has to save for its caller.
 __device__ inline void issue_loads() { __syncwarp(kEveryLane); }
 
@@ -267,7 +270,7 @@ __device__ __noinline__ void run_found_strips(Task task, Lane lane) {
     u32 next = 0;  // arrives while the lanes are at work
     if (threadIdx.x == 0) next = strips.take_next(unit, lane.tiles());
     each_turn<P, kIsPlain>(scratch, unit, RunTurn<P>{row});
-    // In one of two places: who is late still reads the other.
+    // There are two places, because late workers still read the other one.
     if (threadIdx.x == 0) strips.next[turn & 1] = next;
     __syncthreads();  // the next one is there
     unit = strips.next[turn & 1];

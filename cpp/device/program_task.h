@@ -6,7 +6,7 @@
 namespace gpuos {
 namespace program {
 
-// Ends of parts that a worker keeps: of all but very odd texts.
+// The ends of parts that a worker keeps. They are enough for almost all texts.
 enum : u32 { kKeptEnds = 16 };
 
 struct DeviceTask : TaskView {
@@ -38,7 +38,7 @@ struct DeviceTask : TaskView {
                                   : constants_of(text)[index - header.scalars];
   }
 
-  // Instructions of all parts.
+  // The instructions of all parts.
   __device__ u32 size() const { return end(header.parts - 1); }
 
   // One lane for each part.

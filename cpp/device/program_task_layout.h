@@ -11,36 +11,37 @@ namespace program {
 
 enum : u32 { kEveryLane = 0xffffffffu };
 
-// A pass whose tasks all are flat, or none is. Code for each, so that a flat
-// task does not pay for what the others need.
+// A pass whose tasks are all flat, or none. Each kind has its own code, so that
+// a flat task does not pay for the needs of the others.
 template <typename Pass, bool kFlatOnly>
 struct PassOf : Pass {
   static constexpr bool kIsFlat = kFlatOnly;
 };
 
-// A pass that takes long to compile, and to run, is unrolled less.
+// A pass that takes long to compile and to run is unrolled less.
 template <typename P>
 constexpr bool kIsLong = P::kScattered == 1;
 
-// The compiler keeps nothing in registers that it can find by way of `state`,
+// The compiler does not keep values in registers that it can find by way of
+// `state`,
 __device__ __forceinline__ void forget(const void*& state) {
   asm volatile("" : "+l"(state) : : "memory");
 }
-// nor this.
+// or by way of this.
 __device__ __forceinline__ u32 find_thread() {
   u32 thread;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
   return thread;
 }
 
-// Instead of looking: another TaskLayout was packed already.
+// Assumes this without a check, because another TaskLayout was packed already.
 struct Packed {};
 
 template <typename P>
 struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
   using Base = TaskArguments<P::kAccesses, P::kScalars>;
 
-  // At the beginning of the worker's scratch, one for each dimension.
+  // One for each dimension, at the beginning of the worker's scratch.
   Divider* dividers;
   // Bit a is set if a pack of access a is contiguous. Otherwise it is one
   // element.
@@ -48,7 +49,7 @@ struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
   // True if kWidth consecutive elements can be read at once, for each access.
   // Only the end of a flat task may have fewer.
   bool has_packs;
-  // True if what the loops read and write is contiguous within each row.
+  // True if all accesses of the loops are contiguous within each row.
   bool is_packed;
 
   // All threads.
@@ -116,7 +117,7 @@ struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
   __device__ static u32 pack_bytes(u32 access) {
     return P::bytes(access) * P::kWidth;
   }
-  // Where the last dimension does not stay at one element.
+  // The last dimension of this access has a stride that is not 0.
   __device__ bool lies_in_packs(u32 access) const {
     const i64* strides = this->strides_of(access);
     const u32 last = this->dims() - 1;

@@ -8,8 +8,8 @@
 namespace gpuos {
 namespace program {
 
-// A cell holds a value of 32 bits for each element that a lane works on; values
-// of 64 bits take two that follow each other, those of 128 bits four.
+// A cell holds a value of 32 bits for each element of a lane. Values of 64 bits
+// take two consecutive cells, and those of 128 bits four.
 enum : u32 {
   kMaxCells = 250,
   kLast = 255,  // operand a or b: the result of the instruction before;
@@ -33,7 +33,7 @@ struct Instruction {
 };
 static_assert(sizeof(Instruction) == 8, "one word");
 
-// How an instruction is run, whatever it computes: a kind, and flags.
+// How an instruction is run, independent of its function: a kind, and flags.
 enum Form : u8 {
   kCompute,  // of a and b
   kSelect,   // a ? b : c
@@ -59,8 +59,9 @@ GPUOS_DEVICE constexpr u16 opcode_of(Code code, u32 type) {
   return static_cast<u16>(static_cast<u32>(code) << kTypeBits | type);
 }
 
-// Functions of float that the device runs without a call, which takes longer
-// than most of them. The first ones take no longer than to choose among them.
+// Functions of float that the device runs without a call, because a call takes
+// longer than most of them. The first ones take no longer than a choice among
+// them.
 enum Inlined : u8 {
   kCalled,
   kAdd,
@@ -115,7 +116,7 @@ GPUOS_DEVICE constexpr Inlined inlined_of(Code code, u32 type) {
   }
 }
 
-// Bytes in memory of what a load or a store is for.
+// Returns the bytes in memory that a load or a store accesses.
 GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
   switch (code) {
     case Code::LoadI8:
@@ -155,9 +156,10 @@ struct TextHeader {
 };
 static_assert(sizeof(TextHeader) == 8, "one word");
 
-// A text of elements is plain if it has at most so many instructions, of which
-// each is an Inlined, a Scalar32, a Load32 or a Store32, none in part 2, and
-// the first of part 1 does not read the cell that the last of part 0 wrote.
+// A text of elements is plain under three conditions. It has at most
+// `kMostPlain` instructions. Each is an Inlined, a Scalar32, a Load32 or a
+// Store32, and none is in part 2. The first of part 1 does not read the cell
+// that the last of part 0 wrote.
 enum : u32 { kMostPlain = 254 };
 
 GPUOS_DEVICE inline const u64* part_ends(const u64* text) { return text + 1; }
@@ -171,9 +173,9 @@ GPUOS_DEVICE inline const u64* constants_of(const u64* text) {
   return text + 1 + parts + part_ends(text)[parts - 1];
 }
 
-// How a task's arguments follow each other: the text's address, an address for
-// each access, the scalars, a TaskShape, and unless that is flat a RowShape and
-// a table.
+// The order of a task's arguments: the text's address, an address for each
+// access, the scalars, a TaskShape and, unless that is flat, a RowShape and a
+// table.
 struct TaskShape {
   u32 flat;       // bit a: access a walks through memory without gaps; else it
                   // stays where it is
@@ -192,7 +194,7 @@ enum ShapeFlags : u8 {
   kSliced = 16      // several workers share a row, a tile for each slice
 };
 
-// A row of so many columns for each lane is cut into slices.
+// A row with at least this many columns per lane is cut into slices.
 enum : u32 { kSliceColumns = 32 };
 
 struct RowShape {
@@ -206,8 +208,9 @@ struct RowShape {
 };
 static_assert(sizeof(RowShape) == 32, "four arguments");
 
-// The table: a u32 size for each dimension, outer ones first, one more if that
-// is odd; then for each access an i64 stride for each dimension. Units: bytes.
+// The table has a u32 size for each dimension, outer ones first, and one more
+// if their number is odd. An i64 stride for each dimension of each access
+// follows. Units: bytes.
 
 }  // namespace program
 }  // namespace gpuos

@@ -1,9 +1,9 @@
 // Runs a matrix that some accesses walk along rows and others along columns, in
-// square tiles. First the worker copies what is read along columns into its
+// square tiles. First the worker copies the accesses along columns into its
 // scratch. Neighbouring lanes copy neighbouring elements of a column. Then the
-// lanes walk along rows. This is a function of its own, whose lanes keep almost
+// lanes walk along rows. This is a separate function, whose lanes keep almost
 // nothing from tile to tile. Registers are for the loads in flight.
-// docs/lab/tiles.md says what else was tried.
+// docs/lab/tiles.md lists the other attempts.
 #pragma once
 
 #include "program_task_layout.h"
@@ -11,17 +11,17 @@
 namespace gpuos {
 namespace program {
 
-// How an access walks through a matrix. Bytes.
+// The strides of an access to a matrix, in bytes.
 struct MatrixWalk {
   u64 start;
   u64 down;    // from row to row
   u64 across;  // from column to column
 };
 
-// The worker's scratch, by its address in shared memory: the compiler then
-// reads it as such, and keeps nothing in registers that it can find there once
-// this is forgotten. With the generic address instead, and __isShared() assumed
-// of it, ptxas 13.0 gave its register to others within the loop of run_tiles().
+// Addresses the worker's scratch in shared memory. The compiler then reads it
+// as such, and keeps no copies in registers after this is forgotten. With the
+// generic address and an assumed __isShared(), ptxas 13.0 used its register for
+// other values in the loop of run_tiles().
 __device__ inline u32 scratch_of(const Task& task) {
   return static_cast<u32>(__cvta_generic_to_shared(task.state));
 }
@@ -53,7 +53,7 @@ struct Tiles {
   __device__ u32 side() const { return 1u << bits; }
 };
 
-// Where copies begin in the scratch, in bytes, and how many there can be.
+// The offset of copies in the scratch, in bytes, and their largest number.
 template <typename P>
 constexpr u32 kCopiesAt = (sizeof(Tiles<P>) + 127) / 128 * 128;
 template <typename P>
@@ -65,7 +65,7 @@ template <typename P>
 __device__ inline bool find_tiles(const Task& task, const Lane& lane) {
   using Cut = Tiles<P>;
   const TaskArguments<P::kAccesses, P::kScalars> told(task);
-  // Where each lane has one element at most, that one sooner.
+  // Loads that element early if each lane has one at most.
   if (told.shape.inner_dims != 2 || told.shape.outer_dims != 0 ||
       told.rows.columns <= lane.count() || blockDim.x < 1u << Cut::kMostBits)
     return false;
@@ -83,7 +83,7 @@ __device__ inline bool find_tiles(const Task& task, const Lane& lane) {
   if (turned == 0) return false;
   const u32 height = told.sizes[0];
   const u32 width = told.sizes[1];
-  // Smaller ones where there would not be one for each worker.
+  // Uses smaller tiles if there would not be one for each worker.
 #pragma unroll 1
   for (u32 bits = Cut::kMostBits; bits >= Cut::kLeastBits; --bits) {
     const u32 side = 1u << bits;
@@ -117,7 +117,7 @@ __device__ inline bool find_tiles(const Task& task, const Lane& lane) {
   return false;
 }
 
-// The type by which kBytes bytes are copied.
+// The type for copies of kBytes bytes.
 template <u32 kBytes>
 struct Bits {
   using type = u64;
@@ -135,7 +135,7 @@ struct Bits<4> {
   using type = u32;
 };
 
-// An element that is read once: past the L1.
+// Loads an element that is read once, past the L1.
 template <typename S>
 __device__ inline S load_once(u64 from) {
 #if __CUDA_ARCH__ >= 800
@@ -157,7 +157,7 @@ __device__ inline S load_once(u64 from) {
   return *reinterpret_cast<const S*>(from);
 }
 
-// Where a tile begins: row and column.
+// The first row and column of a tile.
 struct Corner {
   u32 top, left;
 
@@ -198,7 +198,7 @@ __device__ inline void copy_columns(const Tiles<P>& tiles, const Corner& corner,
     *in_scratch<S>(to) = load_once<S>(from);
 }
 
-// Copies all that is read along columns.
+// Copies all accesses along columns.
 template <typename P, u32 A = 0>
 __device__ inline void copy_tile(const Tiles<P>& tiles, const Corner& corner,
                                  u32 to) {
@@ -299,7 +299,7 @@ struct TileShare {
   __device__ bool is_turned(u32 access) const {
     return (P::kLoads & tiles().turned) >> access & 1;
   }
-  // Rows from element to element.
+  // The rows between elements.
   __device__ u32 step() const { return blockDim.x >> tiles().bits; }
   __device__ u32 copied_down(u32 access) const {
     return P::bytes(access) * (tiles().side() + 1);
@@ -327,7 +327,7 @@ struct Whole {
   }
 };
 
-// All elements that a lane has from `share` on, M::N at a time.
+// Runs all elements of a lane from `share` on, M::N at a time.
 template <typename P, typename R, typename M>
 __device__ inline void run_share(R& row, M& share) {
 #pragma unroll 1

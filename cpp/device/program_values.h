@@ -1,5 +1,4 @@
-// Conversions between the types of programs, and what narrow dtypes make of
-// values.
+// Conversions between the types of programs, and rounding to narrow dtypes.
 #pragma once
 
 #include "complex.h"
@@ -79,9 +78,10 @@ struct IsReal<double> {
   enum : bool { kIs = true };
 };
 
-// GCC takes (float)(int)x for trunc(x), which is -0 where it should be 0 and
-// another number where x does not fit. -ftrapping-math would prevent it, and
-// erfc and gelu took 5 and 7 times as long, so it is not told that this is 0.
+// GCC takes (float)(int)x for trunc(x). The result would be -0 in place of 0,
+// or another number where x does not fit. -ftrapping-math would prevent it, but
+// then erfc and gelu took 5 and 7 times as long. So this hides from the
+// compiler that the value is 0.
 #if defined(__GNUC__) && !defined(__CUDACC__)
 [[gnu::used]] inline i32 unknown_zero = 0;
 template <typename T>
@@ -150,8 +150,8 @@ struct Conversion<Complex<To>> {
   }
 };
 
-// The nearest float of fewer bits that a short one then rounds as if it had
-// been given the double: towards zero, with the last bit set if inexact.
+// Returns the float that rounds to the same short float as the double. It is
+// rounded towards zero, with the last bit set if inexact.
 GPUOS_DEVICE inline float to_odd(double x) {
   const float near = static_cast<float>(x);
   if (!(static_cast<double>(near) != x)) return near;

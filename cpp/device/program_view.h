@@ -9,7 +9,7 @@
 namespace gpuos {
 namespace program {
 
-// Elements along which an access has one stride.
+// The number of elements along which an access has one stride.
 struct Run {
   u64 done;    // elements before it
   i64 offset;  // bytes from the access' address
@@ -17,8 +17,8 @@ struct Run {
   u64 count;
 };
 
-// Describes where elements are: columns [column, column + count) of a row, or
-// with by_row rows [row, row + count) of a column.
+// Describes elements: columns [column, column + count) of a row, or with by_row
+// rows [row, row + count) of a column.
 struct Stretch {
   u64 row;
   u64 column;
@@ -64,7 +64,7 @@ struct TaskView {
   GPUOS_DEVICE const i64* strides_of(u32 access) const {
     return strides + access * dims();
   }
-  // Returns whether an access of a flat task walks.
+  // Returns whether an access of a flat task moves.
   GPUOS_DEVICE bool walks(u32 access) const {
     return (shape.flat >> access & 1) != 0;
   }
@@ -92,7 +92,7 @@ struct TaskView {
     return bytes;
   }
 
-  // Calls `f` for the runs of a stretch. `elem_bytes`: of a flat access.
+  // Calls `f` for the runs of a stretch. `elem_bytes` is for flat accesses.
   template <typename F>
   GPUOS_DEVICE void each_run(u32 access, i64 elem_bytes, const Stretch& of,
                              F f) const {

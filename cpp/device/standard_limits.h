@@ -63,7 +63,7 @@ struct StandardIntegerLimits : StandardLimits<T> {
   static constexpr GPUOS_DEVICE T denorm_min() { return T(); }
 };
 
-// `kExponent`: numbers are below 2 to this; `kDecimal` likewise of 10.
+// Numbers are below 2 to `kExponent`, and below 10 to `kDecimal`.
 template <typename T, int kExponent, int kDecimal>
 struct StandardRealLimits : StandardLimits<T> {
   static constexpr int min_exponent = 3 - kExponent;
@@ -97,7 +97,8 @@ struct NoLimits {
   static constexpr bool is_specialized = false;
 };
 
-// Only named here: each constant of what is used is a variable in the image.
+// These are only declared, because each used constant is a variable in the
+// image.
 template <typename T>
 struct LimitsOf {
   using type = NoLimits<T>;

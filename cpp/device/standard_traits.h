@@ -13,7 +13,7 @@ struct is_same : false_type {};
 template <typename T>
 struct is_same<T, T> : true_type {};
 
-// is_...<T>: true of what matches the pattern.
+// is_...<T> is true for types that match the pattern.
 #define GPUOS_IS(name, pattern) \
   template <typename T>         \
   struct name : false_type {};  \
@@ -46,7 +46,7 @@ struct is_void : is_same<typename remove_cv<T>::type, void> {};
 template <typename T>
 struct is_null_pointer
     : is_same<typename remove_cv<T>::type, decltype(nullptr)> {};
-// No const can be added to a function.
+// A function type cannot have const added.
 template <typename T>
 struct is_function
     : bool_constant<!is_const<const T>::value && !is_reference<T>::value> {};
@@ -155,7 +155,7 @@ GPUOS_DEVICE constexpr bool is_constant_evaluated() noexcept {
   return __builtin_is_constant_evaluated();
 }
 
-// A variable template is no variable in the image unless its address is taken.
+// A variable template is a variable in the image only if its address is taken.
 #if __cplusplus >= 201703L
 #define GPUOS_VALUE(name)  \
   template <typename... T> \

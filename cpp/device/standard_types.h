@@ -63,7 +63,7 @@ struct disjunction<T, More...>
 template <typename T>
 struct negation : bool_constant<!bool(T::value)> {};
 
-// name<pattern>::type is `made`, and of any other T it is T.
+// name<pattern>::type is `made`. For any other T it is T.
 #define GPUOS_MAKE(name, pattern, made) \
   template <typename T>                 \
   struct name : type_identity<T> {};    \

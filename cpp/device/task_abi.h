@@ -75,8 +75,7 @@ struct alignas(16) Member {
 };
 static_assert(sizeof(Member) == 64, "a member is one cache line");
 
-// Records that a member with so many arguments takes; its head is as long as
-// one of them.
+// Returns the records of a member. Its head is as long as one argument.
 GPUOS_DEVICE inline u32 chain_records(u32 arg_count) {
   return (1 + arg_count + 7) / 8;
 }

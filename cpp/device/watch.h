@@ -1,4 +1,4 @@
-// When the workers of a residency leave.
+// Decides when the workers of a residency leave.
 #pragma once
 
 #include "launch.h"
@@ -6,12 +6,12 @@
 
 namespace gpuos {
 
-// Lanes of warp 0 that look at these words while it polls.
+// The lanes of warp 0 that read these words while the warp polls.
 enum : u32 { kParkLane = 4, kTicketLane = 5 };
 // Polls between two looks at the clock.
 enum : u32 { kClockPolls = 8 };
 
-// Why a resident worker leaves; a lane of warp 0 each.
+// The reasons why a resident worker leaves. A lane of warp 0 checks each.
 class Watch {
  public:
   __device__ explicit Watch(const abi::Launch& launch)
@@ -23,7 +23,7 @@ class Watch {
   // Returns what this lane loads in addition to the descriptor, or null.
   __device__ const u64* word() const { return word_; }
 
-  // `value` is what the lane found there.
+  // `value` is the word that the lane loaded.
   __device__ bool must_leave(u64 value) {
     if (threadIdx.x == kParkLane) return value >= launch_.residency;
     if (threadIdx.x != kTicketLane) return false;
@@ -39,7 +39,8 @@ class Watch {
     if (now - start_ < launch_.lease_ns &&
         now - idle_since_ < launch_.linger_ns)
       return false;
-    // One leaves, so all must: a position is run by the worker that claimed it.
+    // If one worker leaves, all must, because the worker that claimed a
+    // position runs it.
     atomicMax(&launch_.state->park, launch_.residency);
     return true;
   }

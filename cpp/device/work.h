@@ -1,4 +1,4 @@
-// Defines what a worker holds of its task, and how it runs it.
+// Defines the state of a worker's task, and how the worker runs it.
 #pragma once
 
 #include "chain.h"
@@ -7,7 +7,7 @@
 
 namespace gpuos {
 
-// Shared memory of a worker.
+// The shared memory of a worker.
 struct Work {
   abi::Payload payload;
   u64 args[abi::kMaxArgs];
@@ -21,7 +21,7 @@ __device__ inline u32 place_of(const abi::Queue& queue, u64 position) {
   return static_cast<u32>(position) & (queue.capacity - 1);
 }
 
-// Lane k of warp 0 puts chunk k's three payload words in place.
+// Lane k of warp 0 stores the three payload words of chunk k.
 __device__ inline void store_chunk(Work& work, u32 lane, const Chunk& chunk) {
   u32* words = reinterpret_cast<u32*>(&work.payload) + 3 * lane;
   words[0] = chunk.words[0];
@@ -29,7 +29,7 @@ __device__ inline void store_chunk(Work& work, u32 lane, const Chunk& chunk) {
   words[2] = chunk.words[2];
 }
 
-// Warp 0 fetches the arguments that did not fit the descriptor.
+// Warp 0 loads the arguments that did not fit the descriptor.
 __device__ inline void load_arg_block(const abi::Queue& queue, Work& work,
                                       u64 position) {
   if (!(work.payload.flags & abi::kArgsInBlock)) return;
@@ -78,7 +78,7 @@ __device__ inline void run_task(Work& work, const OpFn* table) {
   work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
 }
 
-// Thread 0: the watchdog looks at this for tasks of whole operators.
+// Thread 0 stores this for the watchdog, for tasks of whole operators.
 __device__ inline Progress mark_started(const abi::Queue& queue, u64 position) {
   const u32 tag = abi::lap_tag(position, queue.capacity_bits);
   const Progress progress{queue.started + place_of(queue, position),

@@ -1,5 +1,5 @@
-// The worker kernel: one block is one worker. Built by nvcc ahead of time and
-// by NVRTC at run time.
+// The worker kernel. One block is one worker. nvcc builds it ahead of time, and
+// NVRTC at run time.
 #include "burst.h"
 #include "watch.h"
 
@@ -14,12 +14,12 @@ constexpr u32 kAllLanes = 0xffffffffu;
 // Lanes of warp 0 while it polls: 0 to 3 load the descriptor's chunks, in the
 // same instruction kParkLane loads the park word and kTicketLane the ticket.
 constexpr u32 kChunkLanes = 4;
-// How many workers poll as fast as they can, and the others' pause.
+// The number of workers that poll without a pause, and the pause of the others.
 constexpr u32 kNearTurns = 64;
 constexpr u32 kFarPollNs = 500;
 
-// Thread 0, after a barrier that follows the task: tell the host and workers
-// that wait when the last of the batch's `size` tasks is done.
+// For thread 0, after a barrier that follows the task. Tells the host and
+// waiting workers when the last of the batch's `size` tasks is done.
 __device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
   const u32 place = place_of(queue, begin);
   // Releases what the block wrote. Pairs with the same fence of the worker that
@@ -89,15 +89,16 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
       if (!(flags & (abi::kWaits | abi::kJoin))) next = claim(launch);
       load_operator(launch, work, chunk.words[0]);
     }
-    // The host, a copy or another kernel may have written what the task reads
-    // since this multiprocessor last cached it.
+    // The host, a copy or another kernel may have written the task's inputs
+    // since this multiprocessor last cached them.
     fence_gpu();
     __syncwarp();
     return true;
   }
 }
 
-// Warp 0: wait for the batches that the task comes after. False: leave.
+// For warp 0. Waits for the batches that the task comes after. Returns false if
+// the worker must leave.
 __device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
                               u64 position, u64& next) {
   const Payload& payload = work.payload;
@@ -181,8 +182,8 @@ __device__ void stay(const Launch& launch, Work& work) {
 }  // namespace
 }  // namespace gpuos
 
-// Both kernels share this variable, so that operators find what they keep at
-// the same address.
+// Both kernels share this variable, so that operators find their state at the
+// same address.
 __shared__ gpuos::Work gpuos_work;
 
 extern "C" __global__ void __launch_bounds__(256, 4) gpuos_inline_worker(
@@ -205,15 +206,16 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 }
 
 extern "C" {
-// Whether begin_burst() waits: only then may a burst overlap the one before.
+// True if begin_burst() waits. Only then may a burst overlap the previous one.
 __device__ gpuos::u32 gpuos_worker_awaits = gpuos::kAwaitsPreviousLaunch;
 }
 
-// The operators' budget. A link raises the kernel to what the largest function
-// whose address is taken needs, and an operator that is loaded later must not
-// need more than the kernel has. This one keeps so many values alive that it
-// needs every register that the compile's --maxrregcount leaves it, 64: what
-// four workers of 256 threads a multiprocessor leave each thread. Never called.
+// The register and stack budget of operators. A link raises the kernel to the
+// needs of the largest function whose address is taken. An operator that is
+// loaded later must not need more than the kernel has. This function keeps so
+// many values alive that it needs all 64 registers of the compile's
+// --maxrregcount. Four workers of 256 threads on a multiprocessor leave each
+// thread 64. It is never called.
 extern "C" __device__ void gpuos_budget_anchor(gpuos::Task task, gpuos::Lane) {
   constexpr gpuos::u32 kLive = 64;
   volatile gpuos::u32* words = task.pointer<volatile gpuos::u32>(0);
