@@ -115,7 +115,8 @@ CTokenKind CScanner::read_literal() {
   return at_ > quote ? kind : read_quoted();
 }
 
-// Returns how long a backslash at `at` is with the end of its line; else 0.
+// Returns the length of a backslash at `at` with the end of its line. Otherwise
+// returns 0.
 std::size_t CScanner::splice(std::size_t at) const {
   if (text_[at] != '\\') return 0;
   const std::size_t end = text_.find_first_not_of(kBlank, at + 1);

@@ -5,7 +5,7 @@
 
 namespace gpuos {
 
-/// Message building; g++ 12 has no <format>.
+/// Builds messages, because g++ 12 does not have <format>.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;

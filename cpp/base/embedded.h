@@ -17,11 +17,12 @@ std::span<const EmbeddedFile> embedded_files();
 /// Returns cpp/session/cell_names.h, which is included before host code.
 std::string_view embedded_cell_names();
 
-/// The device-linked fat image that nvcc made; empty with GPUOS_BUILD_CUDA=OFF.
+/// The device-linked fat image that nvcc made. It is empty with
+/// GPUOS_BUILD_CUDA=OFF.
 std::string_view embedded_worker_image();
 
-/// The worker as relocatable PTX, one text for each translation unit; empty
-/// where the image is.
+/// The worker as relocatable PTX, one text for each translation unit. It is
+/// empty where the image is present.
 std::span<const std::string_view> embedded_worker_ptx();
 
 }  // namespace gpuos

@@ -19,7 +19,8 @@ void note_environment();
 /// Threads: any.
 std::shared_ptr<const Environment> environment();
 
-/// The value of one in `environment`; empty if there is none.
+/// Returns the value of a variable in `environment`. It is empty if there is
+/// none.
 std::string_view variable_of(const Environment& environment,
                              std::string_view name);
 

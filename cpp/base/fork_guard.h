@@ -5,7 +5,7 @@
 
 namespace gpuos {
 
-/// Counted in the child; only for fork_generation().
+/// The child counts it. Only fork_generation() reads it.
 extern std::atomic<std::uint32_t> forks;
 
 /// Returns the number of forks between the program's start and this process. A

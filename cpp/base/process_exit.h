@@ -11,14 +11,14 @@ bool is_process_exiting() noexcept;
 /// process, loading the library there is enough.
 void expect_process_exit() noexcept;
 
-/// Has exit() call `stop` when it begins, before anything is torn down; one for
-/// the process.
+/// Makes exit() call `stop` when it begins, before anything is torn down. The
+/// process has one such function.
 void at_process_exit(void (*stop)() noexcept) noexcept;
 
 /// exit() tears down compilers, the driver and our own state while other
-/// threads use them. For as long as one lives that was made before exit()
-/// began, exit() waits: for a compiler, which ends, a minute at most; for the
-/// driver, which may wait for an endless kernel, some seconds.
+/// threads use them. While an object that was made before exit() lives, exit()
+/// waits. It waits a minute at most for a compiler, which ends. It waits some
+/// seconds for the driver, which may wait for an endless kernel.
 class HoldsExit {
  public:
   enum class For : unsigned char { kDriver, kCompiler };

@@ -68,7 +68,8 @@ std::uint32_t count_in(const char* name, const std::string& text) {
 
 std::uint32_t omp_threads(const std::string& text) {
   if (text.empty()) return kNoLimit;
-  // One number for each level of nested regions; the first is of the outer one.
+  // One number for each level of nested regions. The first is that of the outer
+  // level.
   return count_in("OMP_NUM_THREADS", text,
                   std::string_view(text).substr(0, text.find(',')));
 }
@@ -80,8 +81,8 @@ std::string line_of(const fs::path& file) {
   return line;
 }
 
-/// Whole processors in a quota of time; a thread more would have all of them
-/// stopped before the end of each period.
+/// Returns the whole processors in a quota of time. One thread more would stop
+/// all of them before the end of each period.
 std::uint32_t processors_in(std::string_view quota, std::string_view period) {
   const auto time = number_in(quota);
   const auto of = number_in(period);

@@ -64,7 +64,7 @@ class Bursts {
   /// The runtime's own stream.
   CUstream stream() const noexcept { return stream_.get(); }
 
-  /// Takes places in the open flush of `stream`; a flush of another stream is
+  /// Takes places in the open flush of `stream`. A flush of another stream is
   /// launched first.
   std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
   /// Returns whether reserve() for `tasks` tasks, and a following
@@ -109,7 +109,7 @@ class Bursts {
     if (is_behind()) return kMostChainBlocks;
     return is_busy() ? 2 : 1;
   }
-  /// Tasks of the open flush; of a chain its records count.
+  /// The tasks of the open flush. Each record of a chain counts.
   std::uint32_t open_tasks() const noexcept;
   std::chrono::steady_clock::time_point opened_at() const noexcept {
     return open_.since;

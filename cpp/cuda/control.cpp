@@ -122,8 +122,8 @@ bool CudaBackend::is_stay_worthwhile(bool goes_on) {
     return true;
   }
   if (goes_on && served >= StayPolicy::kWorthwhile) return true;
-  // The linger ended it. Tasks may have come before we saw that; they need
-  // workers once more, but the next ones go as bursts.
+  // The linger ended it. Tasks may have come before this thread saw that. They
+  // need workers once more, but the next ones go as bursts.
   has_stayed_ = false;
   stays_.store(false);
   policy_.end_stay(served);

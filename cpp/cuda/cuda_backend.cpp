@@ -151,7 +151,7 @@ CudaBackend::~CudaBackend() {
     return;
   }
   try {
-    // In any thread; a graph that another one captures must not be spoilt.
+    // For any thread. A graph that another thread captures must not be spoilt.
     const ContextScope scope(context_);
     device_.reset();
   } catch (...) {
@@ -385,7 +385,7 @@ void CudaBackend::stop() {
         health_.die(watchdog_.suspects(), "closed while tasks were pending");
     }
   }
-  // Maybe by another runtime's task; ours are done.
+  // Another runtime's task may be the reason. Ours are done.
   const bool is_stuck =
       health_.is_dead() || Parking::instance().is_stuck(ordinal());
   if (!is_stuck) {

@@ -131,8 +131,8 @@ class CudaBackend final : public Backend, private Parkable {
   std::optional<std::chrono::microseconds> tick();
   void fail(const std::exception& error) noexcept;
   void look_after_residency();
-  /// No workers stay; the submit lock is held. `is_fed`: the host submitted
-  /// to them since the last look.
+  /// No workers stay. The submit lock is held. `is_fed`: the host submitted to
+  /// them since the last look.
   bool wants_workers(bool is_fed);
   /// Auto: a residency that the policy asked for is due, or has ended.
   bool is_stay_worthwhile(bool goes_on);

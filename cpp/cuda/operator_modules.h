@@ -40,8 +40,8 @@ class OperatorModules {
   OperatorModules(int ordinal, const WorkerKernel& kernel);
   ~OperatorModules();
 
-  /// Load the images and begin to write their pointers into the table; all or
-  /// nothing.
+  /// Loads the images and begins to write their pointers into the table, all or
+  /// none.
   void load(std::span<const OperatorImage> images);
   /// Orders later work of `stream` after the changes of the table by load().
   void put_before(CUstream stream);

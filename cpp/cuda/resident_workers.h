@@ -24,8 +24,8 @@ class ResidentWorkers {
   void launch(bool is_brief);
   /// Ask the workers to leave at their next task boundary.
   void request_park();
-  /// Returns whether the workers of the last launch have left; true before the
-  /// first.
+  /// Returns whether the workers of the last launch have left. It is true
+  /// before the first launch.
   bool has_left() const noexcept {
     // Pairs with the store to `left` at the end of stay() in worker.cu.
     return std::atomic_ref(*left_.as<u64>()).load(std::memory_order_acquire) >=

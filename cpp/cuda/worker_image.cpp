@@ -44,8 +44,9 @@ LoadableWorker ptx_image(int compute_capability) {
   return {*std::move(image), "ptx"};
 }
 
-// Layout of a fat image, as fatbinary of CUDA 12 and 13 writes it: a header of
-// magic number, version, own size and payload size; then entries.
+// The layout of a fat image, as fatbinary of CUDA 12 and 13 writes it. A header
+// has a magic number, the version, its own size and the payload's size. The
+// entries follow.
 struct FatHeader {
   std::uint32_t magic;
   std::uint16_t version;

@@ -24,7 +24,8 @@ void check_capability(int compute_capability);
 /// CompileError if making it failed.
 LoadableWorker make_worker_image(WorkerImage kind, int compute_capability);
 
-/// "sm_80", "sm_90": what a fat image has code for; empty if it is none.
+/// The architectures that a fat image has code for, such as "sm_80". Empty for
+/// other images.
 std::vector<std::string> architectures_of(std::string_view fat_image);
 
 }  // namespace gpuos::cu

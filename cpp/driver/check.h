@@ -4,8 +4,8 @@
 
 namespace gpuos::cu {
 
-/// Throws: CudaError unless `status` is CUDA_SUCCESS. `call` is the text of
-/// the call; the message keeps its function name.
+/// Throws: CudaError unless `status` is CUDA_SUCCESS. `call` is the text of the
+/// call. The message keeps its function name.
 void check_cuda(CUresult status, const char* call);
 
 /// For queries: false if `status` is CUDA_ERROR_NOT_READY.

@@ -167,7 +167,7 @@ const DriverApi& driver();
 /// Returns the driver, or null where driver() throws.
 const DriverApi* try_driver() noexcept;
 
-/// Where the driver was found; empty without one.
+/// The file in which the driver was found. It is empty without a driver.
 const char* driver_path() noexcept;
 
 }  // namespace gpuos::cu

@@ -61,7 +61,8 @@ using CUgraphExec = struct CUgraphExec_st*;
 using CUhostFn = void (*)(void* data);
 using CUoccupancyB2DSize = std::size_t (*)(int block);
 
-/// The legacy default stream by its explicit handle; null means the same.
+/// The legacy default stream by its explicit handle. Null means the same
+/// stream.
 inline const CUstream CU_STREAM_LEGACY =
     reinterpret_cast<CUstream>(std::uintptr_t{1});
 

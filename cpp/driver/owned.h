@@ -7,8 +7,8 @@
 
 namespace gpuos::cu {
 
-/// Sole owner of a driver object; quiet at the end. Its context must be
-/// current, or alive for streams and events, when it is destroyed.
+/// Sole owner of a driver object. Its destructor reports nothing. The object's
+/// context must then be current, or must live for streams and events.
 template <typename T, void (*Destroy)(T) noexcept>
 class Owned {
  public:
@@ -46,7 +46,7 @@ inline Stream make_stream(int priority = 0) {
   return Stream(stream);
 }
 
-/// An event for order only; it records no time.
+/// An event for order only. It records no time.
 inline Event make_event(unsigned int flags = CU_EVENT_DISABLE_TIMING) {
   CUevent event = nullptr;
   GPUOS_CUDA_CHECK(driver().cuEventCreate(&event, flags));

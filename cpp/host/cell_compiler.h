@@ -26,11 +26,12 @@ class Prelude {
   Prelude(const Prelude&) = delete;
   Prelude& operator=(const Prelude&) = delete;
 
-  /// Has the compiler begin; later calls do nothing.
+  /// Starts the compiler. Later calls do nothing.
   void read_ahead();
   /// Wait until it has been read, or could not be.
   void wait() const;
-  /// Compiled sources need "-include" with it; as text until it has been read.
+  /// Compiled sources need "-include" with it. It is a text until it has been
+  /// read.
   std::string file() const;
 
  private:

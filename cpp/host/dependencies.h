@@ -11,7 +11,8 @@ namespace gpuos::host {
 std::string dependencies_from(std::string_view rule,
                               std::string_view own_folder);
 
-/// Returns whether all of the files are unchanged; false for an empty text.
+/// Returns whether all of the files are unchanged. Returns false for an empty
+/// text.
 bool are_unchanged(std::string_view dependencies);
 
 /// Returns whether a source may depend on files or the time that the compiler

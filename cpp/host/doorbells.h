@@ -21,7 +21,7 @@ class Doorbells {
   void wait(std::uint64_t begin, Time until, IsOver is_over) {
     Bell& bell = bell_of(begin);
     std::unique_lock lock(bell.mutex);
-    // Precedes the check of the batch; pairs with the load in ring().
+    // Precedes the check of the batch. Pairs with the load in ring().
     bell.waiters.fetch_add(1, std::memory_order_seq_cst);
     if (!is_over()) bell.rung.wait_until(lock, until);
     bell.waiters.fetch_sub(1, std::memory_order_relaxed);

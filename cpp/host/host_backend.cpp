@@ -40,7 +40,8 @@ constexpr std::uint32_t kQuietTicks = 16;
 constexpr int kLongestPause = 8;
 // A worker that is not stuck leaves within this.
 constexpr std::chrono::milliseconds kGrace{1000};
-// One is known to be stuck; a thread that does not leave soon keeps its memory.
+// An operator is known to be stuck. A thread that does not leave soon keeps its
+// memory.
 constexpr std::chrono::milliseconds kDeadGrace{200};
 
 std::string processor_name() {

@@ -118,7 +118,8 @@ class HostBackend final : public Backend {
   bool is_stopped_ = false;                   // under watchdog_mutex_
   std::unique_ptr<WatchdogThread> watchdog_;  // begins and ends under it
   std::uint64_t seen_ = 0;                    // published at the last tick
-  // Until the next one; longer each time that there is nothing to do.
+  // The delay until the next look. It grows each time that there is nothing to
+  // do.
   std::chrono::microseconds pause_{options_.flush_after};
 };
 

@@ -103,8 +103,8 @@ void write_headers(const TempFolder& folder) {
 std::vector<std::string> options() {
   std::vector<std::string> all;
   // Without -ffp-contract=off the result of a * b + c would depend on the
-  // processor; the other two let loops with comparisons and roots vectorise
-  // and change no result.
+  // processor. The other two options let loops with comparisons and roots
+  // vectorise, and change no result.
   for (const char* option : {"-std=c++20", "-O3", "-fPIC", "-shared", "-pipe",
                              "-w", "-fvisibility=hidden", "-ffp-contract=off",
                              "-fno-math-errno", "-fno-trapping-math"}) {

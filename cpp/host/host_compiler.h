@@ -28,7 +28,8 @@ HostCompiler find_host_compiler();
 /// Where find_host_compiler() looks: CXX, then the folders of PATH.
 std::vector<std::string> compiler_places();
 
-/// The first line of its `--version`; empty if that fails. Throws: Cancelled.
+/// Returns the first line of its `--version`, or an empty text if that fails.
+/// Throws: Cancelled.
 std::string version_of(const HostCompiler& compiler);
 
 struct HostCompileRequest {

@@ -9,7 +9,7 @@
 
 namespace gpuos::host {
 
-/// A loaded operator; its code stays while `library` is held.
+/// A loaded operator. Its code stays while `library` is held.
 struct HostModule {
   std::shared_ptr<void> library;
   OpFn entry = nullptr;
@@ -18,7 +18,7 @@ struct HostModule {
 /// A compiled library whose initialisers its loader calls, not the system's.
 struct HostImage {
   std::string bytes;
-  // Where the functions that construct static objects are listed; an address
+  // The list of functions that construct static objects. It is an address
   // inside the loaded library.
   std::size_t initialisers = 0;
   std::size_t initialiser_count = 0;

@@ -48,7 +48,7 @@ class IdleWorkers {
     woken_.notify_one();
   }
 
-  /// The caller will not look for tasks for a while; if there are some it
+  /// The caller will not look for tasks for a while. If there are some, it
   /// calls announce() after this.
   void turn_away() { attentive_.fetch_sub(1, std::memory_order_seq_cst); }
   void turn_back() { attentive_.fetch_add(1, std::memory_order_relaxed); }

@@ -27,7 +27,7 @@ void FailureLog::add(std::uint64_t begin, const std::string& operator_name,
   const std::lock_guard lock(mutex_);
   failures_.try_emplace(begin, Failure{operator_name, message});
   if (failures_.size() > kMaxFailures) failures_.erase(failures_.begin());
-  // Pairs with the load in check(); the batch's done word comes after it.
+  // Pairs with the load in check(). The batch's done word comes after it.
   has_any_.store(true, std::memory_order_release);
 }
 

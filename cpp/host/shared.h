@@ -117,7 +117,8 @@ struct alignas(64) WorkerState {
   std::optional<std::uint32_t> find_overrun(
       std::chrono::milliseconds limit) const noexcept;
 
-  // A traced task: its slot, and 1 + when it began; 0: none runs.
+  // A traced task: its slot, and 1 + the time when it began. 0 means that none
+  // runs.
   std::atomic<std::uint64_t> traced{0};
 };
 

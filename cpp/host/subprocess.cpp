@@ -106,7 +106,8 @@ void limit_use(pid_t child, std::chrono::milliseconds timeout) {
 // Leaves nine tenths of a processor to other processes that need it.
 constexpr int kNice = 10;
 
-/// posix_spawn(); `yields`: with less of a claim to processors than its parent.
+/// Calls posix_spawn(). `yields`: the child has a lower priority than its
+/// parent.
 int spawn(pid_t& child, const std::vector<std::string>& command,
           const SpawnSetup& setup, std::vector<std::string>& variables,
           bool yields) {

@@ -36,7 +36,7 @@ constexpr std::string_view kPrefix = "gpuos-work-";
 constexpr std::string_view kRandom = "XXXXXX";
 constexpr std::time_t kYoungSeconds = 60;
 
-/// Takes the lock of the folder; -1 if another has it.
+/// Takes the lock of the folder. Returns -1 if another process has it.
 int take_lock(const std::string& folder) noexcept {
   const int file =
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -92,7 +92,7 @@ class Worker {
       if (is_waiter() && shared_.has_traced()) return {};
       const std::uint64_t count =
           std::clamp<std::uint64_t>((end - begin) / shares, 1, kMaxClaim);
-      // The ticket carries no data; the descriptors came with `published`.
+      // The ticket carries no data. The descriptors came with `published`.
       if (shared_.ticket.compare_exchange_weak(begin, begin + count,
                                                std::memory_order_relaxed))
         return {begin, begin + count, end - begin - count};
@@ -358,7 +358,7 @@ void WorkerThreads::stop(std::chrono::milliseconds grace) {
       threads_[i].join();
     } else {
       // It runs an operator that does not end. A thread cannot be killed
-      // safely; it keeps its reference to what it touches.
+      // safely, so it keeps its reference to the shared state.
       threads_[i].detach();
     }
   }

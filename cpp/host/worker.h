@@ -12,7 +12,7 @@
 
 namespace gpuos::host {
 
-/// The loop of one worker thread; returns after Shared::stop().
+/// The loop of one worker thread. It returns after Shared::stop().
 void run_worker(Shared& shared, std::uint32_t index);
 
 /// Runs unclaimed tasks at positions before `end`, for which the calling thread

@@ -13,7 +13,7 @@ namespace gpuos::cu {
 
 /// The parameters of a kernel, as far as they are known.
 struct ParameterList {
-  /// Units: bytes; empty optional: the driver cannot tell.
+  /// Units: bytes. An empty optional means that the driver cannot tell.
   std::optional<std::vector<std::size_t>> bytes;
   /// The C++ types of the parameters. An extern "C" kernel does not have them.
   std::optional<std::vector<std::string>> types;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kFreeShared = 48 * 1024;
 // A kernel takes at most 32,764 bytes (CUDA C++ Programming Guide).
 constexpr std::size_t kMostParameters = 32'764;
-// The most that is portable; more has to be allowed.
+// The largest portable number. A larger one must be allowed.
 constexpr std::uint64_t kPortableCluster = 8;
 
 CUfunction find_function(const LoadedModule& module, const std::string& name,

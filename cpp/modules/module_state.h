@@ -58,7 +58,7 @@ class JitModule::State {
   const int device_;
   std::mutex replacing_;  // one replace() at a time; before mutex_
   mutable std::mutex mutex_;
-  // Under mutex_, except its const members; only replace() exchanges it.
+  // Under mutex_, except its const members. Only replace() exchanges it.
   cu::ModuleVersion now_;
   // Under mutex_. The parameters of all requested kernels, also of handles that
   // are gone: each module["k"].launch() makes a new handle.

@@ -58,8 +58,9 @@ class Parking {
   /// its workers may never leave.
   void run_parked(int ordinal, std::function<void()> job);
 
-  /// Unload when its launches have ended and no worker stays; never, if a graph
-  /// has one of them. Without a runtime: now, or at the next load or drop.
+  /// Unloads the image when its launches have ended and no worker stays. An
+  /// image stays if a graph has one of its kernels. Without a runtime this
+  /// happens now, or at the next load or drop.
   void drop(DroppedModule module) noexcept;
   std::size_t dropped_count(int ordinal) const noexcept;
   /// Unloads modules whose launches have ended. No worker may stay.

@@ -50,7 +50,8 @@ std::uint32_t add_scalar(Graph& graph, const program::ScalarSource& source,
        .index = static_cast<std::uint32_t>(graph.scalars.size() - 1)});
 }
 
-/// `alike`: the first input of the same shape; empty: itself.
+/// `alike` is the first input of the same shape. If empty, the input is its
+/// own.
 Value add_argument(Graph& graph, DType dtype, int rank,
                    std::optional<std::uint32_t> alike) {
   const auto index = static_cast<std::uint32_t>(graph.inputs.size());

@@ -130,7 +130,7 @@ class SumSearch {
   int steps_ = 0;
 };
 
-/// Adds the terms of one array; returns the address of its lowest byte.
+/// Adds the terms of one array. Returns the address of its lowest byte.
 std::int64_t add_terms(const TensorView& view, std::vector<Term>& terms) {
   const auto size = static_cast<std::int64_t>(size_of(view.dtype));
   auto lowest = reinterpret_cast<std::int64_t>(view.data);

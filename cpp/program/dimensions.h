@@ -9,7 +9,7 @@
 
 namespace gpuos::program {
 
-/// The number of a DimSet; 0 is the empty one.
+/// The number of a DimSet. 0 is the empty one.
 using SetId = std::uint32_t;
 
 /// The dimensions of each node as sets of input dimensions.

@@ -88,7 +88,7 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
   return ProgramBuilder::apply(Op::Power, {x, y});
 }
 
-// Short floats are computed wide; a step or a scale of theirs is not one of
+// Short floats are computed wide. Their steps and scales differ from those of
 // float32.
 
 // `exponent` is a whole number.

@@ -97,7 +97,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
 
   bool has_alike_inputs() const noexcept;
   std::uint32_t add(const Node& node);
-  /// The next input; `dims` are those whose sizes it has.
+  /// The next input. `dims` are the dimensions whose sizes it has.
   std::uint32_t add_input(const ProgramArgument& input, InputSource source,
                           DimSet dims);
   Value value(std::uint32_t id);
@@ -112,7 +112,7 @@ bool is_commutative(Op op) noexcept;
 /// The dtype that a number of Python has alone.
 DType weak_dtype(const gpuos::Scalar& number) noexcept;
 
-/// A weak number that is the same in every call; equal ones are one.
+/// A weak number that is the same in every call. Equal numbers are one value.
 std::uint32_t add_literal(Graph& graph, const gpuos::Scalar& number);
 
 /// Converts `value` to `dtype`: it is itself, a scalar of that dtype, or a

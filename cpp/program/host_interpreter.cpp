@@ -118,7 +118,7 @@ class HostInterpreter {
     }
   }
 
-  // Runs one slice of a row; the last worker combines the slices.
+  // Runs one slice of a row. The last worker combines the slices.
   void run_slice() {
     const u64 slices = task_.rows.slices;
     const u64 row = lane_.tile() / slices;

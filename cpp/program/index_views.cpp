@@ -41,8 +41,8 @@ std::uint8_t kept_of(const DimIndices& all) {
       all, [](const DimIndex& index) { return index.axis.keeps_axis(); }));
 }
 
-/// A dimension of an earlier input that always has this size; `dim` if there is
-/// none.
+/// Returns a dimension of an earlier input that always has this size, or `dim`
+/// if there is none.
 Dim dim_like(const Graph& graph, const Dim& from, const DimIndex& index,
              const Dim& dim) {
   if (is_all(index)) return from;

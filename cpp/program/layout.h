@@ -37,8 +37,8 @@ std::int64_t stride_of(const TensorView& view, std::size_t dim);
 void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
                  std::span<const TensorView* const> views, Layout& layout);
 
-/// A bit for each access that walks without gaps; empty if one is neither that
-/// nor constant, or there is more than one dimension.
+/// A bit for each access that walks without gaps. It is empty if an access
+/// neither does that nor is constant, or if there is more than one dimension.
 std::optional<std::uint32_t> flat_accesses(const Pass& pass,
                                            const Layout& layout);
 

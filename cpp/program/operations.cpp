@@ -154,7 +154,7 @@ Operations operations_of(const Step& step) {
   Operations operations;
   if (is_identity(step)) return operations;
   Type type = compute_type(step.from);
-  // Tests know reals; a whole number has the sign of the nearest one.
+  // Tests know reals. A whole number has the sign of the nearest real.
   const bool is_whole = is_integer(step.from) || is_bool(step.from);
   if (info_of(step.op).rule == OpRule::Test && is_whole) {
     operations.push_back({Code::ToF32, type});
@@ -193,7 +193,7 @@ Operations after_reduction(const Step& step) {
 
 namespace {
 
-/// Cells of each operand and of the result; 0: there is none.
+/// The cells of each operand and of the result. 0 means that there is none.
 constexpr u8 form(u32 kind, u32 operands, u32 result) {
   return static_cast<u8>(kind | (operands == 2 ? kWideOperands : 0) |
                          (operands == 4 ? kPairOperands : 0) |
@@ -201,7 +201,7 @@ constexpr u8 form(u32 kind, u32 operands, u32 result) {
                          (result == 4 ? kPairResult : 0));
 }
 
-/// Returns the cells of a result. Conversions declare their result's type;
+/// Returns the cells of a result. Conversions declare their result's type, and
 /// tests and comparisons make 32 bits.
 u32 result_cells(const Operation& operation) {
   switch (operation.code) {

@@ -74,8 +74,8 @@ u8 form_of(const Operation& operation);
 Operation load_of(DType dtype);
 Operation store_of(DType dtype);
 
-/// The type in which a reduction gathers; bool as unsigned, so that a maximum
-/// begins with 0.
+/// The type in which a reduction gathers. A bool gathers as unsigned, so that a
+/// maximum begins with 0.
 Type reduction_type(const Step& step);
 
 /// A reduction's codes for its initial value, each further value, and the join

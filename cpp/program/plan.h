@@ -64,8 +64,8 @@ struct Step {
   friend auto operator<=>(const Step&, const Step&) = default;
 };
 
-/// A scalar as a task carries it; of complex128 one part, which the other one
-/// follows.
+/// A scalar as a task carries it. A complex128 has two parts, one after the
+/// other.
 struct ScalarWord {
   DType dtype{};
   bool is_imaginary = false;  // of complex128
@@ -91,7 +91,7 @@ struct Pass {
   /// scalars.
   std::vector<std::uint64_t> constants;
   std::vector<Step> steps;
-  /// The steps of each part; a step of a loop may be in several loops.
+  /// The steps of each part. A step of a loop may be in several loops.
   std::vector<std::vector<std::uint32_t>> parts;
 
   std::size_t loops() const noexcept { return parts.size() / 2; }

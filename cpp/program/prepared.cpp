@@ -43,7 +43,7 @@ std::size_t key_words(std::span<const TensorView> views) {
   return words;
 }
 
-/// Writes the words of these views; steps over them.
+/// Writes the words of these views and steps over them.
 void write_key(std::span<const TensorView> views, std::int64_t*& key) {
   for (const TensorView& view : views) {
     *key++ = kind_of(view);
@@ -53,7 +53,8 @@ void write_key(std::span<const TensorView> views, std::int64_t*& key) {
   }
 }
 
-/// Returns whether `key` begins with the words of these views; steps over them.
+/// Returns whether `key` begins with the words of these views, and steps over
+/// them.
 bool skip_same(std::span<const TensorView> views,
                const std::int64_t*& key) noexcept {
   for (const TensorView& view : views) {

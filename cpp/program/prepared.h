@@ -117,7 +117,7 @@ using KeepTable =
     std::function<std::shared_ptr<void>(std::span<const std::uint64_t>)>;
 
 /// Adapts `prepared` from one plain call to another of the same program, which
-/// is faster than prepare(). Returns false if the call is not plain; `prepared`
+/// is faster than prepare(). Returns false if the call is not plain. `prepared`
 /// is then invalid until prepare() has written it. Throws: as
 /// check_addresses().
 bool resize(const CallViews& call, const Workers& workers, Prepared& prepared);

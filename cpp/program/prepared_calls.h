@@ -115,7 +115,7 @@ class PreparedCalls {
   // These are changed under both locks, and read under one of them.
   Workers workers_;
   Entries entries_;
-  // The entry that was found last; null if it may be gone. Under mutex_.
+  // The entry that was found last, or null if it may be gone. Under mutex_.
   std::pair<const Plan*, Entry*> newest_{};
 };
 

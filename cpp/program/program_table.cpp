@@ -61,7 +61,7 @@ void write_task(const program::PreparedPass& pass,
         arguments.scalars[scalar.argument], scalar.dtype, scalar.is_imaginary);
 }
 
-/// The only task of a call; null: it has others, or needs memory.
+/// The only task of a call. Null if the call has several, or needs memory.
 const program::TaskModel* only_task(const program::Prepared& prepared,
                                     program::Load load) {
   if (prepared.needs_memory[load] || prepared.passes.size() != 1)
@@ -70,7 +70,8 @@ const program::TaskModel* only_task(const program::Prepared& prepared,
   return tasks.size() == 1 ? tasks.data() : nullptr;
 }
 
-/// Only of a named stream a graph is made; to ask each time takes long.
+/// Only a named stream can be captured into a graph. Asking each time takes
+/// long.
 void note_stream(program::PassCode& code, const Stream& stream) {
   if (stream.is_named)
     code.may_be_captured.store(true, std::memory_order_relaxed);

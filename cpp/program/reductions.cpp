@@ -38,7 +38,7 @@ Value var_of(const Value& x, const Axes& axes, double ddof, bool keepdims) {
   return sum(square_of_length(distance), axes, keepdims) / count;
 }
 
-/// The largest of each row; a row of nothing is no error.
+/// The largest number of each row. An empty row is no error.
 Value largest_of(const Value& x, const Axes& axes, bool keepdims) {
   return ProgramBuilder::reduce(Op::Max, x, axes, keepdims, true);
 }

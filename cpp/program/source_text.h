@@ -21,8 +21,8 @@ Type step_type(const Step& step);
 /// The functor of device/program_reductions.h.
 const char* info_of_reduction(Op op);
 
-/// `operation` of operands; not for loads, stores, scalars, conditions and
-/// reductions.
+/// Writes `operation` of operands. It is not for loads, stores, scalars,
+/// conditions and reductions.
 SourceValue call_of(const Operation& operation,
                     const std::vector<std::string>& operands);
 

@@ -23,8 +23,8 @@ constexpr std::uint64_t kWide = 4;
 /// The width when workers have a backlog. Then only the cost of a call for host
 /// and device matters, not its end.
 constexpr std::uint64_t kWidest = 8;
-/// Elements of a worker's tile on the host, where next to nothing is done with
-/// each; and the fewest, which are a chunk of compiled code without reductions.
+/// Elements of a worker's tile on the host, if each needs very little work. The
+/// smallest number is a chunk of compiled code without reductions.
 constexpr std::uint64_t kHostTile = 16384;
 constexpr std::uint64_t kHostChunk = 128;
 /// On the host, this number of operations takes as long as one memory access.
@@ -118,7 +118,8 @@ Split split_rows(const Pass& pass, const Layout& layout,
       std::bit_ceil(std::max<std::uint64_t>(1, ceil_div(layout.columns, 4)));
   row_lanes = std::min(row_lanes, std::bit_floor(lanes));
   if (split.is_transposed) {
-    // A warp reads neighbouring rows; more lanes of a row only if rows are few.
+    // A warp reads neighbouring rows. A row has more lanes only if rows are
+    // few.
     const std::uint64_t wanted = ceil_div(workers.count * lanes, layout.rows);
     const std::uint64_t most = std::max<std::uint64_t>(1, lanes / 32);
     row_lanes =

@@ -78,7 +78,7 @@ struct TaskModel {
   }
 };
 
-/// Returns the bits of a scalar in a task; for complex128, those of one part.
+/// Returns the bits of a scalar in a task. A complex128 is passed in two parts.
 /// Throws: InvalidArgument for a number that its dtype cannot hold.
 std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype,
                           bool is_imaginary);
@@ -87,7 +87,7 @@ inline std::uint64_t scalar_bits(const gpuos::Scalar& value,
   return scalar_bits(value, word.dtype, word.is_imaginary);
 }
 
-/// Stores a task's tables that do not fit its arguments; returns the address.
+/// Stores a task's tables that do not fit its arguments. Returns the address.
 using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;
 
 /// The parts that decide the arguments of a task.

@@ -7,8 +7,8 @@
 
 namespace gpuos::program {
 
-/// The dtype of NumPy 2 that holds both. A short float that NumPy lacks wins
-/// over integers; two short floats give float32.
+/// Returns the dtype of NumPy 2 that holds both. A short float that NumPy lacks
+/// wins over integers. Two short floats give float32.
 DType promote(DType a, DType b) noexcept;
 
 /// Promotes a number of Python next to an array. `weak` is Bool, Int64, Float64

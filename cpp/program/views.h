@@ -19,7 +19,7 @@ Graph& graph_of(const Value& value, const char* name);
 /// The dimensions of a value.
 std::vector<DimSet> dims_of(Graph& graph, std::uint32_t id);
 
-/// The input that comes from there, if it is known; else a new one.
+/// Returns the input that comes from there if it is known, otherwise a new one.
 std::uint32_t find_or_add(Graph& graph, const ProgramArgument& input,
                           const InputSource& source, const DimSet& dims);
 

@@ -83,8 +83,8 @@ struct Traits {
   bool builds_drafts = false;
   /// True if whole operators may be device code that is compiled already.
   bool links_objects = false;
-  /// Memory that the host writes and the workers read where it is; empty: there
-  /// is none. It begins at a cache line and lives as long as the backend.
+  /// Memory that the host writes and the workers read in place. It is empty if
+  /// there is none. It begins at a cache line and lives as long as the backend.
   std::span<std::uint64_t> shared_words{};
 };
 
@@ -122,13 +122,13 @@ class Backend {
 
   const Traits& traits() const noexcept { return traits_; }
 
-  // ---- The way of a task. The submit lock is held; nothing blocks.
+  // ---- The path of a task. The submit lock is held, and nothing blocks.
 
   /// Which ring a submission goes to. Throws: InvalidArgument for a stream
   /// that the backend cannot serve, TaskError if the backend is dead.
   virtual Route route(const Stream& stream) = 0;
-  /// The first of `accesses` whose memory workers cannot read and write; null
-  /// if they can reach all. May ask the driver.
+  /// Returns the first of `accesses` whose memory workers cannot read and
+  /// write. Null if they can reach all. May ask the driver.
   virtual const Access* find_unreachable(std::span<const Access>) {
     return nullptr;
   }
@@ -138,8 +138,8 @@ class Backend {
                              std::span<const Access>, bool /*meets*/) {
     return true;
   }
-  /// How tasks of `route` come after `earlier`; launches or records events
-  /// where that is needed.
+  /// Says how tasks of `route` come after `earlier`. Launches or records events
+  /// if that needs it.
   virtual Order order(const Route& route,
                       std::span<const BatchRef> earlier) = 0;
   /// Take places for `tasks` tasks (at most Ring::max_batch()). Empty: the
@@ -153,10 +153,10 @@ class Backend {
   /// The descriptors of `place` are written.
   virtual void publish(const Route& route, const Place& place,
                        std::uint32_t tasks) = 0;
-  /// Whole-source tasks are at `place`; the watchdog looks after them.
+  /// Whole-source tasks are at `place`. The watchdog looks after them.
   virtual void watch(const Route& route, const Place& place,
                      std::uint32_t tasks, const std::string& operator_name) = 0;
-  /// Launches pending bursts of one stream; null: of every stream.
+  /// Launches pending bursts of one stream, or of every stream if null.
   virtual void flush(const Stream* only) = 0;
   /// Makes sure that the batch will run without another call.
   virtual void ensure_running(const BatchRef& batch) = 0;
@@ -186,7 +186,7 @@ class Backend {
 
   // ---- Operators. No lock is held.
 
-  /// Build and load; all or nothing. Throws: CompileError, BackendUnavailable.
+  /// Builds and loads, all or none. Throws: CompileError, BackendUnavailable.
   virtual void load(std::span<const OperatorBuild> builds) = 0;
   /// Memory that tasks of checked operators write and the host reads: first one
   /// for each slot, then one for each place of the rings. There from the first

@@ -25,7 +25,7 @@ struct Call {
                                 // the elements decide
   std::uint32_t buffers = 0;    // output and inputs
   std::uint32_t arg_count = 0;  // and scalars
-  // Filled up to their counts; the rest is left as it is.
+  // Filled up to their counts. The rest is not initialized.
   std::array<std::uint64_t, abi::kMaxArgs> args;
   std::array<Access, abi::kMaxArgs> accesses;
   std::uint32_t access_count = 0;
@@ -65,8 +65,8 @@ inline void resolve(Call& call) {
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
                const TensorView& out, const std::span<const Scalar>& params);
 
-/// Makes `call` the same of an elementwise operator over arrays of `elems`
-/// elements without gaps; `addresses`: of the output, then of the inputs.
+/// Makes `call` that of an elementwise operator over arrays of `elems` elements
+/// without gaps. `addresses` has the output's, then the inputs'.
 void write_call(Call& call, const OperatorRecord& named, DType dtype,
                 std::uint64_t elems, std::span<const std::uint64_t> addresses,
                 std::span<const Scalar> params);
@@ -74,7 +74,7 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
 /// A call of many tasks. `count` is that of the largest task, and each access
 /// spans all tasks.
 struct ManyCall : Call {
-  /// Columns of arguments that differ by task; null: `args` has the argument.
+  /// Columns of arguments that differ by task. Null: `args` has the argument.
   std::array<const Column*, abi::kMaxArgs> columns{};
 };
 ManyCall make_many_call(const OperatorRecord& named, const ManyTasks& many);

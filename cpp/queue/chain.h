@@ -51,7 +51,7 @@ inline void mark_gap(abi::Member& member) noexcept {
 }
 
 /// Writes a member to `block` after `records`. Returns the record after it. The
-/// block must have space. `args`: 64 bits each; the first kInlineArgs can be
+/// block must have space. `args` has 64 bits each. The first kInlineArgs can be
 /// read even if there are fewer.
 inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
                                   u32 slot, u32 count, const void* args,

@@ -24,7 +24,7 @@ class ChainBlocks {
   ChainBlocks(abi::Member* memory, std::span<Ring* const> rings)
       : memory_(memory), rings_(rings), owners_(kCount) {}
 
-  /// The batch that must be done before take(); null: there is a block.
+  /// The batch that must be done before take(). Null if there is a block.
   const BatchRef* blocker() const noexcept {
     const Owner& owner = owners_[next_];
     if (!owner.is_set || rings_[owner.batch.ring]->is_done(owner.batch.begin))

@@ -200,8 +200,8 @@ Chains::Followed Chains::open_chain(const Call& call,
 Chains::Followed Chains::follow_in_flush(
     const Call& call, const HazardTable::Conflicts& conflicts,
     const Submission& submission, Place& place, BatchRef& blocker) {
-  // One of the batches is the flush; others are waited for as by any task of
-  // it.
+  // One of the batches is the flush. Others are waited for as by any task of
+  // the flush.
   HazardTable::Conflicts others;
   const BatchRef* flush = nullptr;
   std::uint64_t position = HazardTable::kNoPosition;

@@ -58,8 +58,8 @@ class Chains {
   static constexpr std::uint32_t kFewTraced = 16;
   static constexpr std::uint32_t kMostTraced = abi::kChainRecords;
 
-  /// The record that the call takes in the chain at `position`; 0: the chain is
-  /// closed or full.
+  /// Returns the record that the call takes in the chain at `position`. 0 means
+  /// that the chain is closed or full.
   std::uint32_t add_to_open(const Call& call, std::uint64_t position);
   std::uint32_t add_to_flush(const Call& call, const Route& route,
                              const ChainFootprints::Footprint& footprint);

@@ -59,7 +59,7 @@ class Ring {
     return completed() + static_cast<std::uint64_t>(more);
   }
 
-  /// Takes `tasks` places as one batch and returns its first position; empty
+  /// Takes `tasks` places as one batch and returns its first position. Empty
   /// when there is no room. Only positions that were given out are written.
   std::optional<std::uint64_t> open_batch(std::uint32_t tasks);
 
@@ -115,7 +115,7 @@ class Ring {
     return memory_.descriptors[place_of(position)];
   }
 
-  /// Returns whether the batch that began at `begin` is finished; its results
+  /// Returns whether the batch that began at `begin` is finished. Its results
   /// are then visible to this thread.
   bool is_done(std::uint64_t begin) const noexcept {
     // Pairs with the store to `done` in finish_task() of worker.cu, in

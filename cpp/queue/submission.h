@@ -17,7 +17,8 @@ struct Submission {
   bool is_chained = false;             // it is a member of a chain already
 };
 
-/// Counts of one queue; written under the submit lock, read without it.
+/// Counts of one queue. They are written under the submit lock and read without
+/// it.
 struct SubmitCounts {
   std::atomic<std::uint64_t> tasks{0};
   std::atomic<std::uint64_t> batches{0};

@@ -39,8 +39,9 @@ class Submitter {
   Ticket submit_many(ManyCall& call, const ManyTasks& many,
                      const Stream& stream);
   /// Queues independent calls together and without a wait. The memory of each
-  /// call is recorded separately. Returns false if nothing was queued; then
-  /// submit() them one by one. Throws: as submit(), but never Timeout.
+  /// call is recorded separately. Returns false if nothing was queued, and the
+  /// caller should submit() them one by one. Throws: as submit(), but never
+  /// Timeout.
   bool submit_independent(std::span<Call> calls, const Stream& stream);
 
   /// Calls `change` while nothing is being submitted.
@@ -52,8 +53,8 @@ class Submitter {
   void advance();
   /// Returns whether `marks` are passed.
   bool is_past(std::span<const std::uint64_t> marks, BatchRef* oldest);
-  /// Pending batches that meet `access`, at most kMaxConflicts of them; `end`
-  /// is one past the last place of all.
+  /// Returns pending batches that meet `access`, at most kMaxConflicts of them.
+  /// `end` is one past the last place of all.
   HazardTable::Conflicts pending(const Access& access, std::uint64_t& end);
   void ensure_running(const BatchRef& batch);
 

@@ -27,8 +27,7 @@ void write_reason(const char* reason, char* error, std::size_t error_bytes) {
   error[length] = '\0';
 }
 
-// Calls `function`, which returns the result; its exception is written to
-// `error`.
+// Calls `function` and returns its result. Its exception is written to `error`.
 template <typename Function>
 BridgeResult guard(char* error, std::size_t error_bytes, Function function) {
   try {

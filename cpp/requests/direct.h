@@ -13,7 +13,8 @@ class Direct {
  public:
   explicit Direct(Runtime& runtime);
 
-  /// Adds `request` to `calls` if it is one of them; false if it is none.
+  /// Adds `request` to `calls` if it means a built-in operator. Returns false
+  /// otherwise.
   /// Throws: as LevelCalls::add().
   bool add(const Request& request, LevelCalls& calls) const;
 

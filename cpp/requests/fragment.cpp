@@ -181,7 +181,7 @@ std::uint16_t Fragment::add(const Request& request,
   words_.push_back(byte(request.recipe, 0) | byte(request.operands, 2) |
                    byte(request.compute, 3) | byte(request.out_dtype, 4) |
                    byte(request.axes, 5));
-  // Three wires fill a word; few requests have four.
+  // Three wires fill a word. Few requests have four.
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < wires.size(); ++i) {
     step.wires[i] = wires[i];

@@ -66,12 +66,12 @@ class Fragment {
   /// Drops everything after the mark, and all outputs.
   void rewind(const Mark& mark) noexcept;
 
-  /// An array; the same one twice is one input. `is_framed`: it has the frame's
-  /// shape.
+  /// An array. The same array twice is one input. `is_framed`: it has the
+  /// frame's shape.
   Wire input(const TensorView& array, bool is_framed);
-  /// Operand `place` of `request`, of dtype `compute`; equal numbers are one.
+  /// Operand `place` of `request`, of dtype `compute`. Equal numbers are one.
   Wire number(const Request& request, std::size_t place);
-  /// The next value; returns its index.
+  /// Adds the next value and returns its index.
   std::uint16_t add(const Request& request, std::span<const Wire> wires);
   void output(std::uint16_t value, const TensorView& array, bool is_framed);
 

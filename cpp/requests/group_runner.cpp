@@ -204,7 +204,7 @@ void GroupRunner::run_fragments(const Frame& frame, std::size_t most_steps,
 }
 
 // Takes members from `first` on into the fragment, as many as one task can
-// carry; returns the first that is left.
+// carry. Returns the first that is left.
 std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
                               std::size_t first, std::size_t end) {
   fragment_.clear();

@@ -30,8 +30,8 @@ class GroupRunner {
   void run(std::span<const Group* const> level);
   /// All requests, if none meets another.
   void run_independent();
-  /// Ends the run. Throws: InvalidArgument of the first refused request; only
-  /// readers of its output were not run either.
+  /// Ends the run. Throws: InvalidArgument of the first refused request. Only
+  /// readers of its output did not run either.
   void finish();
 
   std::uint64_t tasks() const noexcept { return tasks_; }
@@ -49,7 +49,7 @@ class GroupRunner {
 
   /// Operations of one program: more make no difference, and each takes room.
   static constexpr std::size_t kMostSteps = 256;
-  /// Values that are kept for later steps; the interpreter has room for 250
+  /// Values that are kept for later steps. The interpreter has room for 250
   /// words.
   static constexpr std::size_t kMostValues = 64;
   // A task whose arrays have gaps carries three less than a flat one.

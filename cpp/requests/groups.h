@@ -12,7 +12,7 @@ namespace gpuos::requests {
 /// A request in its group.
 struct GroupMember {
   std::uint32_t next = kNone;  // in its group
-  /// The request of the same group whose result an operand is; kNone: the
+  /// The request of the same group whose result an operand is. kNone: the
   /// operand is read from memory.
   std::array<std::uint32_t, kMaxRequestOperands> sources = no_sources();
   bool is_read_outside = false;  // by another group, or in part
@@ -126,8 +126,8 @@ class Groups {
   /// Returns whether it is a result of rows along whose axes it has no strides.
   bool is_spread(const Array& operand, const Array& result,
                  const Group& group) const noexcept;
-  /// Calls function(owner, array) for each operand that is no number, until
-  /// it returns false; returns whether it never did.
+  /// Calls function(owner, array) for each operand that is not a number, until
+  /// it returns false. Returns whether it never did.
   template <typename Function>
   bool all_operands(std::uint32_t request, Function function);
   /// Returns whether the request reads a reduced member of the group as it is,

@@ -10,7 +10,7 @@
 namespace gpuos::requests {
 namespace {
 
-// The axes of a mask; all of them as "all", which an argmax needs.
+// Returns the axes of a mask. All of them are "all", which an argmax needs.
 Axes axes_of(std::uint8_t mask, int rank) {
   if (mask + 1u == 1u << rank) return std::nullopt;
   std::vector<int> axes;

@@ -44,8 +44,8 @@ bool is_optimized_together(const OperatorDefinition& definition) {
   return definition.object->kind == DeviceObject::Kind::LtoIr;
 }
 
-// All compilers agree on numbers of 4 and 8 bytes; what is above a shorter one
-// some fill and others leave as it is. In LTO-IR types are compared.
+// All compilers agree on numbers of 4 and 8 bytes. They differ in the upper
+// bits of shorter numbers. LTO-IR compares types.
 Passed passed(const OperatorDefinition& definition, DType dtype,
               bool is_parameter) {
   if (is_complex(dtype))

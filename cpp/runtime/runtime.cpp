@@ -49,7 +49,8 @@ void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
           if (runtime->registry.upgrade(record, definition))
             runtime->upgrades.fetch_add(1);
         } catch (const std::exception& error) {
-          // The draft stays; the runtime may have been closed meanwhile.
+          // The draft stays, because the runtime may have been closed
+          // meanwhile.
           append_log(
               concat(definition.name, ": not upgraded: ", error.what(), "\n"));
         }

@@ -259,7 +259,7 @@ void RuntimeCore::close_now() {
   try {
     submitter.close();
   } catch (...) {
-    // The last flush failed; earlier launches still run.
+    // The last flush failed. Earlier launches still run.
     failure = std::current_exception();
   }
   bool is_interrupted = false;

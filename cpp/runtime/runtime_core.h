@@ -17,7 +17,7 @@
 
 namespace gpuos {
 
-/// The end of a wait of `timeout` from now; a very long one never ends.
+/// The end of a wait of `timeout` from now. A very long one never ends.
 Deadline deadline_after(std::chrono::nanoseconds timeout);
 
 /// The state that a Runtime and its buffers share.

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 // submit_many() reads every address once before the first is queued, and
-// submit() compares its ranges with all pending ones; wider registers make that
-// a third of a nanosecond each. The sanitizers'
-// run-time support is not ready when the choice is made at load time.
+// submit() compares its ranges with all pending ones. Wider registers make that
+// a third of a nanosecond each. The sanitizers' run-time support is not ready
+// when the choice is made at load time.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define GPUOS_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))

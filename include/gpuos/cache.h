@@ -15,7 +15,7 @@ struct CacheLevel {
   std::uint64_t bytes = 0;
 };
 
-/// The disk cache of compiled operators; see docs/cache.md.
+/// The disk cache of compiled operators. See docs/cache.md.
 struct CacheInfo {
   CacheLevel own;
   CacheLevel read_only;  // GPUOS_CACHE_READONLY_DIR

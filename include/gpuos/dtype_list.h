@@ -1,9 +1,9 @@
-// The element types. One line here is the dtype (gpuos::DType) with its size
-// and kind, its names in Python, device code, DLPack and PyTorch, and what
-// programs compute it in; a short float's line is also how both interpreters,
-// compiled code and scalars load, store and round it. To add a short float: its
-// line, and its type in cpp/device/short_floats.h. Read by host compilers, nvcc
-// and NVRTC.
+// The element types. One line here is a dtype (gpuos::DType) with its size and
+// kind, its names in Python, device code, DLPack and PyTorch, and the type that
+// programs compute it in. The line of a short float also says how interpreters,
+// compiled code and scalars load, store and round it. To add a short float, add
+// its line, and its type in cpp/device/short_floats.h. Host compilers, nvcc and
+// NVRTC read this.
 #pragma once
 
 // X(with, name, text, bytes, Stored, fraction, most, dlpack, package, torch)

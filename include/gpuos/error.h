@@ -87,7 +87,7 @@ class HostError : public Error {
   std::string text_;
 };
 
-/// A task failed while it ran; `operator_name()` says in which operator.
+/// A task failed while it ran. `operator_name()` is its operator.
 class TaskError : public Error {
  public:
   TaskError(std::string operator_name, const std::string& message)

@@ -13,7 +13,7 @@ namespace gpuos {
 /// Threads: it affects the thread that makes and destroys it, where they nest.
 class Interrupt {
  public:
-  /// True: stop. Asked every 50 ms of a wait; must not throw.
+  /// True ends the wait. A wait asks every 50 ms. Must not throw.
   using Ask = bool (*)(void* context) noexcept;
 
   Interrupt(Ask ask, void* context) noexcept;

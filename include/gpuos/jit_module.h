@@ -36,9 +36,9 @@ struct LaunchConfig {
   std::uint32_t shared_bytes = 0;
   /// Empty: the legacy default stream, as in CUDA C++.
   Stream stream{};
-  /// All blocks run at once and can synchronise; the grid must fit the device.
+  /// All blocks run at once and can synchronise. The grid must fit the device.
   bool cooperative = false;
-  /// Blocks of a cluster; {0, 0, 0}: what the kernel says.
+  /// Blocks of a cluster. {0, 0, 0} means the kernel's own.
   Dim3 cluster{0, 0, 0};
 };
 

@@ -15,13 +15,13 @@ enum class FastCompile : std::uint8_t { Off, Min, Mid, Max };
 struct JitOptions {
   /// "c++11" to "c++23".
   std::string std = "c++20";
-  /// Macros, name and text; "1" is what -DNAME means.
+  /// Macros, name and text. "1" is the meaning of -DNAME.
   std::vector<std::pair<std::string, std::string>> defines{};
-  /// Registers of a thread, 16 to 255; 0: as many as it likes.
+  /// Registers of a thread, 16 to 255. 0 sets no limit.
   std::uint32_t max_registers = 0;
-  /// Less exact division, square root and functions; denormals become zero.
+  /// Less exact division, square root and functions. Denormals become zero.
   bool fast_math = false;
-  /// Source lines for profilers; the code is the same.
+  /// Source lines for profilers. The code is the same.
   bool line_info = false;
   /// Code for debuggers, unoptimised.
   bool debug = false;

@@ -36,24 +36,24 @@ struct DeviceObject {
 /// source or an object. The last two are whole operators.
 struct OperatorDefinition {
   std::string name{};
-  /// "o = alpha * x + y"; names that are neither `params` nor functions are
+  /// "o = alpha * x + y". Names that are neither `params` nor functions are
   /// inputs. It is a program, as docs/expressions.md says.
   std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
   std::string source{};
-  /// Instead of a source, on a GPU only; `inputs` must say how many there are.
+  /// In place of a source, on a GPU only. `inputs` must give their number.
   std::optional<DeviceObject> object{};
   /// Parameters with a default value come last. replace() takes those of the
   /// operator, then others with default values. If it is empty, they stay.
   std::vector<Parameter> params{};
-  /// Element types of the buffers. An expression takes these and no others;
-  /// empty: all. A whole operator has one; empty: float32.
+  /// Element types of the buffers. An expression takes these and no others, or
+  /// all if empty. A whole operator has one, float32 if empty.
   std::vector<DType> dtypes{};
   /// Names of the inputs, in order. If empty, an expression uses the order of
   /// first use, replace() keeps the old names, and a whole operator has none.
   std::vector<std::string> input_names{};
-  /// How many input buffers; -1: as many as an expression or `input_names` has,
-  /// else any number.
+  /// The number of input buffers. -1: as many as an expression or `input_names`
+  /// has, otherwise any number.
   int inputs = -1;
   /// Whole operators only. True: element i of the output depends on element i
   /// of each input, shapes must agree and a large task may be split into
@@ -63,10 +63,10 @@ struct OperatorDefinition {
   /// switches to optimised code when it is ready. The host backend compiles
   /// once.
   bool tiered = false;
-  /// Whole operators only: an index out of range and an argument read as
-  /// another type read 0, or write nowhere, and fail the task with TaskError.
-  /// None: the environment variable GPUOS_CHECKED decides; replace() keeps the
-  /// setting. docs/checked.md lists the limits.
+  /// For whole operators only. An index out of range, or an argument read as
+  /// another type, reads 0 or writes nowhere, and fails the task with
+  /// TaskError. None: the environment variable GPUOS_CHECKED decides, and
+  /// replace() keeps the setting. docs/checked.md lists the limits.
   std::optional<bool> checked{};
   /// Set by a Session, and for an object: what `source` calls.
   std::shared_ptr<const DeviceCode> code{};
@@ -82,7 +82,7 @@ struct OperatorRecord;  // private
 /// new one, whose number is one more.
 struct OperatorVersion {
   std::uint64_t number = 0;
-  /// The version that rollback() takes back; 0: none.
+  /// The version that rollback() takes back. 0 means none.
   std::uint64_t before = 0;
   std::string expression{};  // empty: it has none
   std::string source{};      // the same
@@ -95,7 +95,7 @@ struct OperatorVersion {
   std::shared_ptr<const OperatorDefinition> definition{};
 };
 
-/// A defined operator. A cheap handle; copies mean the same operator.
+/// A defined operator. It is a cheap handle, and copies mean the same operator.
 class Operator {
  public:
   Operator() = default;
@@ -105,11 +105,11 @@ class Operator {
   const std::string& name() const;
   /// False for a default-made handle and after undefine().
   bool is_defined() const noexcept;
-  /// How many inputs submit() takes; -1: any number.
+  /// The number of inputs that submit() takes. -1 means any number.
   int inputs() const;
-  /// Their names in order; empty: they have none.
+  /// Their names in order. Empty if they have none.
   const std::vector<std::string>& input_names() const;
-  /// The text of an expression; empty: it is a whole operator, or built in.
+  /// The text of an expression. Empty for a whole operator or a built-in one.
   std::string expression() const;
   /// Returns whether that has a reduction: then one element of the result is
   /// computed of many, and the arrays cannot be given in parts.
@@ -141,7 +141,7 @@ struct OperatorChange {
   std::uint64_t expected = 0;  // the version that is replaced; 0: any
 };
 
-/// A name that points to an operator; switch_to() and rollback() are one store.
+/// A name that points to an operator. switch_to() and rollback() are one store.
 /// Tasks submitted before the store run their old operator. After
 /// Runtime::undefine() all functions except name() throw InvalidArgument.
 class Alias {

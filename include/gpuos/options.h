@@ -74,7 +74,7 @@ enum class WorkerImage : std::uint8_t {
   Nvrtc      // compiled now from the embedded sources
 };
 
-/// See the list; a time is in the unit of its type.
+/// See the list. A time is in the unit of its type.
 struct RuntimeOptions {
 #define GPUOS_OPTION(type, name, python, value, text) type name{value};
   GPUOS_OPTIONS(GPUOS_OPTION)

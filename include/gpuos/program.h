@@ -98,7 +98,7 @@ class Program {
 
   const std::vector<ProgramArgument>& inputs() const;
   const std::vector<ProgramArgument>& outputs() const;
-  /// Scalars that a call gives; numbers of the expression do not count.
+  /// Scalars that a call gives. Numbers of the expression do not count.
   std::size_t scalars() const;
   /// Returns the number of operations without unused and duplicate ones.
   std::size_t operations() const;
@@ -138,8 +138,8 @@ class ProgramBuilder {
   Value input_like(const Value& other, DType dtype);
   /// The next scalar of a call, of this dtype.
   Value scalar(DType dtype);
-  /// The next scalar of a call, weak; `like` says whether it is an integer, a
-  /// real or a complex number.
+  /// The next scalar of a call, which is weak. `like` says whether it is an
+  /// integer, a real or a complex number.
   Value number(const Scalar& like);
   /// A weak number that is the same in every call.
   Value literal(const Scalar& value);
@@ -151,10 +151,11 @@ class ProgramBuilder {
   static Value apply(Op op, std::initializer_list<Value> operands) {
     return apply(op, std::span(operands.begin(), operands.size()));
   }
-  /// A reduction over `axes` (negative ones count from the end; all if empty).
-  /// Throws: InvalidArgument for an axis that is not there or there twice, and
-  /// for several axes of an argmax or argmin. A maximum that `may_be_empty` is
-  /// the lowest value of its dtype then; others need elements in each call.
+  /// A reduction over `axes`. Negative axes count from the end, and no axes
+  /// mean all.
+  /// Throws: InvalidArgument for an axis that does not exist or comes twice,
+  /// and for several axes of an argmax or argmin. A maximum that `may_be_empty`
+  /// is then the lowest value of its dtype. Others need elements in each call.
   static Value reduce(Op op, const Value& value,
                       std::optional<std::vector<int>> axes = {},
                       bool keepdims = false, bool may_be_empty = false);
@@ -174,8 +175,9 @@ class ProgramBuilder {
   /// Throws: InvalidArgument.
   static Value index(const Value& value, std::span<const AxisIndex> axes);
   /// Gives the elements, in C order, another shape. One extent may be -1. A
-  /// call needs arrays for which that is a view. Throws: InvalidArgument, also
-  /// for values that are computed from reductions.
+  /// call needs arrays for which that is a view.
+  /// Throws: InvalidArgument, also for values that are computed from
+  /// reductions.
   static Value reshape(const Value& value, std::span<const std::int64_t> shape);
   /// Concatenates the values along `axis`, in the dtype that holds all of them.
   /// Each value is computed separately. This is one task if the program shows

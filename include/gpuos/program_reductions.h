@@ -47,7 +47,8 @@ Value log_softmax(const Value& x, const Axes& axes = {});
 Value expand_dims(const Value& x, int axis);
 /// Adds an axis of length 1 at each place of `axes`.
 Value expand_dims(const Value& x, const std::vector<int>& axes);
-/// Dimension d of the result is dimension `order[d]`; reversed if empty.
+/// Dimension d of the result is dimension `order[d]`. An empty order reverses
+/// them.
 Value transpose(const Value& x,
                 const std::optional<std::vector<int>>& order = {});
 /// Axes `a` and `b` in each other's place.
@@ -60,7 +61,8 @@ Value flip(const Value& x, const Axes& axes = {});
 std::vector<Value> split(const Value& x, int sections, int axis = 0);
 /// The elements moved by `shift` places, the last ones to the front.
 Value roll(const Value& x, std::int64_t shift, int axis);
-/// Axis `source[i]` at place `destination[i]`; the others keep their order.
+/// Moves axis `source[i]` to place `destination[i]`. The others keep their
+/// order.
 Value moveaxis(const Value& x, const std::vector<int>& source,
                const std::vector<int>& destination);
 

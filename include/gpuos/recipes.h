@@ -86,7 +86,8 @@ enum class Recipe : std::uint16_t {
 #undef GPUOS_NAME
 };
 
-/// How many operands an elementwise recipe has; 0 for the others.
+/// Returns the number of operands of an elementwise recipe, and 0 for the
+/// others.
 constexpr std::size_t operands_of(Recipe recipe) noexcept {
   switch (recipe) {
 #define GPUOS_CASE(name, ...) case Recipe::name:

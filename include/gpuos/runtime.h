@@ -84,9 +84,9 @@ class Runtime {
                 const TensorView& out,
                 std::initializer_list<Scalar> params = {});
   /// Queues like submit() if this needs no wait: the queue has space, no other
-  /// thread submits, and no burst must be launched. Otherwise returns empty and
-  /// queues nothing; then call submit(). Throws: as submit(), but never
-  /// Timeout.
+  /// thread submits, and no burst must be launched. Otherwise it returns empty
+  /// and queues nothing, and the caller should call submit().
+  /// Throws: as submit(), but never Timeout.
   std::optional<Ticket> try_submit(const Operator& op,
                                    std::span<const TensorView> inputs,
                                    const TensorView& out,
@@ -126,10 +126,11 @@ class Runtime {
   /// Waits for all earlier submissions. Throws: TaskError.
   bool synchronize(std::chrono::nanoseconds timeout);
   /// Waits as synchronize() does and does not report failed tasks. Tickets and
-  /// synchronize() still report them. Throws: TaskError if the runtime is dead.
+  /// synchronize() still report them.
+  /// Throws: TaskError if the runtime is dead.
   bool wait_for_all(std::chrono::nanoseconds timeout);
   /// Waits for the pending tasks that read or write these bytes. Returns
-  /// whether they were done in time. Tickets report failed tasks; this does
+  /// whether they were done in time. Tickets report failed tasks, but this does
   /// not.
   /// Throws: TaskError if the runtime is dead.
   bool wait_for_memory(const void* data, std::size_t bytes,
@@ -156,7 +157,8 @@ class Runtime {
                         const OperatorDefinition& definition,
                         std::uint64_t expected = 0);
   /// Makes definitions and replacements visible together, or none of them.
-  /// Returns the operators. Throws: as define() and replace().
+  /// Returns the operators.
+  /// Throws: as define() and replace().
   std::vector<Operator> change(std::span<const OperatorChange> changes);
   /// Makes version `to` of `op` current again and returns its new number. 0 is
   /// the version before the current one. Nothing is compiled.
@@ -166,8 +168,8 @@ class Runtime {
   /// Restores a built-in operator. Returns the number of its version.
   /// Throws: InvalidArgument.
   std::uint64_t restore(const Operator& op);
-  /// Returns a built-in operator that replace() does not change. Throws:
-  /// InvalidArgument.
+  /// Returns a built-in operator that replace() does not change.
+  /// Throws: InvalidArgument.
   Operator builtin(std::string_view name) const;
   /// Removes `op`. Its code is unloaded when its last task is done.
   /// Throws: InvalidArgument if it is built in or an alias points to it.
@@ -181,8 +183,8 @@ class Runtime {
   /// Throws: CudaError, std::bad_alloc.
   Buffer allocate(std::size_t bytes);
   /// Copies wait for the pending tasks that they would race with, and return
-  /// when they are done. Throws: QueueClosed, CudaError, TaskError if the
-  /// runtime is dead.
+  /// when they are done.
+  /// Throws: QueueClosed, CudaError, TaskError if the runtime is dead.
   void copy_to_device(void* to, const void* from, std::size_t bytes);
   void copy_to_host(void* to, const void* from, std::size_t bytes);
 

@@ -10,8 +10,8 @@
 
 namespace gpuos {
 
-/// A number given as a parameter; converted to the parameter's dtype when the
-/// task is submitted.
+/// A number given as a parameter. It is converted to the parameter's dtype when
+/// the task is submitted.
 class Scalar {
  public:
   // The sum with 0: in_range() takes no bool and no character.
@@ -37,7 +37,8 @@ class Scalar {
   /// An integer of 2^63 or more.
   bool is_above_int64() const noexcept { return kind_ == Kind::Unsigned; }
   bool is_complex() const noexcept { return kind_ == Kind::Complex; }
-  /// If is_integer(); of one above int64 the same bits, thus negative.
+  /// For is_integer(). A number above int64 has the same bits, and is thus
+  /// negative.
   std::int64_t integer() const noexcept { return integer_; }
   /// Returns the number, or the real part of a complex number.
   double real() const noexcept;
@@ -46,10 +47,10 @@ class Scalar {
     return {complex_.real, complex_.imag};
   }
 
-  /// The value's bits as `dtype`, zero-extended to 64. Rounded once, to the
-  /// nearest number and a tie to even; NaN as a short float has all bits but
-  /// the sign. A complex64 has its real part in the low half; of a complex128
-  /// these are the bits of one part.
+  /// Returns the value's bits as `dtype`, zero-extended to 64. It is rounded
+  /// once, to the nearest number, and a tie to even. NaN as a short float has
+  /// all bits except the sign. A complex64 has its real part in the low half.
+  /// For a complex128 these are the bits of one part.
   /// Throws: InvalidArgument if `dtype` is bool or an integer type and the
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.

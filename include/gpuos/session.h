@@ -20,7 +20,7 @@ class Runtime;
 
 /// How a session compiles.
 struct SessionOptions {
-  /// CUDA device ordinal; a session of a Runtime is on its device.
+  /// CUDA device ordinal. A session of a Runtime is on its device.
   int device = 0;
   JitOptions jit{};
   /// Folders in which #include searches after the embedded headers.
@@ -90,7 +90,7 @@ class Session {
   /// there is none. Memory that launches have written stays.
   bool undo();
 
-  /// Give launches a name for a value; a second value replaces the first.
+  /// Gives launches a name for a value. A second value replaces the first.
   /// `owner` is kept as long as the name is bound.
   template <typename T>
     requires(!std::same_as<T, KernelArg>)
@@ -119,11 +119,13 @@ class Session {
   /// variables.
   std::string link(std::string_view kernel);
 
-  /// A variable of host code; data is null if there is none of that name.
+  /// Returns a variable of host code. Its data is null if there is none of that
+  /// name.
   HostVariableInfo host_variable(std::string_view name) const;
 
-  /// The type of a variable as C++ spells it, "int [3]"; empty if there is none
-  /// of that name. One of the device costs a small compilation, once.
+  /// Returns the type of a variable as C++ spells it, "int [3]", or an empty
+  /// text if there is none of that name. A variable of the device costs a small
+  /// compilation, once.
   /// Throws: CompileError.
   std::string variable_type(std::string_view name);
 

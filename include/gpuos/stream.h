@@ -9,7 +9,7 @@ struct Stream {
   bool is_named = false;
 
   Stream() = default;
-  /// `cuda_stream` is a CUstream or cudaStream_t; null is the legacy default
+  /// `cuda_stream` is a CUstream or cudaStream_t. Null is the legacy default
   /// stream.
   explicit Stream(void* cuda_stream) : handle(cuda_stream), is_named(true) {}
 };

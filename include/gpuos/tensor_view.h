@@ -32,8 +32,9 @@ struct TensorView {
   bool has_strides = false;  // false: in C order without gaps
   /// Units: elements. Only `dims` of them are copied with a view.
   std::array<std::int64_t, kMaxDims> shape;
-  /// From one element to the next along each axis; may be 0 or negative.
-  /// Units: elements. Read only if `has_strides`, and unset until then: a
+  /// The distance from one element to the next along each axis. It may be 0 or
+  /// negative.
+  /// Units: elements. Read only if `has_strides`, and not set before that. A
   /// submission makes many views and writes no more than it must.
   std::array<std::int64_t, kMaxDims> strides;
 
