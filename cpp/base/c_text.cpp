@@ -36,6 +36,17 @@ bool is_identifier(std::string_view text) noexcept {
          end_of_name(text, 0) == text.size();
 }
 
+bool is_one_of(std::string_view words, std::string_view word) noexcept {
+  for (std::size_t at = words.find(word); at != words.npos;
+       at = words.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') &&
+        (end == words.size() || words[end] == ' '))
+      return !word.empty();
+  }
+  return false;
+}
+
 bool has_name(std::string_view text, std::string_view word) noexcept {
   for (std::size_t at = text.find(word); at != text.npos;
        at = text.find(word, at + 1)) {

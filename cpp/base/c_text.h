@@ -24,6 +24,9 @@ bool is_identifier(std::string_view text) noexcept;
 /// Returns whether `text` contains `word` as a whole name.
 bool has_name(std::string_view text, std::string_view word) noexcept;
 
+/// Returns whether `word` is one of the words, which blanks separate.
+bool is_one_of(std::string_view words, std::string_view word) noexcept;
+
 /// Cuts the text before the next `end` off the beginning of `rest`.
 std::string_view cut_until(std::string_view& rest, char end) noexcept;
 
@@ -49,6 +52,7 @@ struct CToken {
   std::string_view suffix{};  // "_km" of 4_km and "x"_km
 
   bool is(std::string_view wanted) const { return text == wanted; }
+  bool is_any(std::string_view words) const { return is_one_of(words, text); }
   bool is_identifier() const { return kind == CTokenKind::Identifier; }
 };
 

@@ -1,7 +1,5 @@
 #include "session/classify.h"
 
-#include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
@@ -58,25 +56,14 @@ class Classifier {
   void refuse_words_of_classes() const {
     for (std::size_t i = shape_.start;
          i < shape_.end && begins_declaration(tokens_[i].text); ++i) {
-      for (const std::string_view word :
-           {"friend", "virtual", "explicit", "mutable"}) {
-        if (tokens_.is(i, word))
-          tokens_.fail(
-              i, concat("expected ", word, " in a class, found it outside"));
-      }
+      if (tokens_.is_any(i, "friend virtual explicit mutable"))
+        tokens_.fail(i, concat("expected ", tokens_[i].text,
+                               " in a class, found it outside"));
     }
   }
 
-  bool has(std::string_view word, std::size_t end) const {
-    for (std::size_t i = shape_.start; i < end; ++i) {
-      if (tokens_.is(i, word)) return true;
-    }
-    return false;
-  }
-  bool has_any(std::initializer_list<std::string_view> words,
-               std::size_t end) const {
-    return std::ranges::any_of(
-        words, [&](std::string_view word) { return has(word, end); });
+  bool has(std::string_view words, std::size_t end) const {
+    return tokens_.has_any(shape_.start, end, words);
   }
 
   Item make(ItemKind kind) const {
@@ -190,7 +177,7 @@ class Classifier {
     std::size_t name_at = end - 1;
     if (group != 0 && group < end && tokens_.is(group, "("))
       name_at = tokens_.behind(group) - 2;
-    while (tokens_.is(name_at, "]") || tokens_.is(name_at, ")"))
+    while (tokens_.is_any(name_at, "] )"))
       name_at = tokens_.behind(name_at) - 2;
     while (name_at > shape_.start && !tokens_.is_identifier(name_at)) --name_at;
     return name_at;
@@ -277,8 +264,7 @@ class Classifier {
 
   // Returns whether the text is "enum class".
   bool is_keyword_enum() const {
-    return tokens_.is(shape_.class_key + 1, "class") ||
-           tokens_.is(shape_.class_key + 1, "struct");
+    return tokens_.is_any(shape_.class_key + 1, "class struct");
   }
 
   void add_enumerators(Item& item) const {
@@ -289,9 +275,7 @@ class Classifier {
       if (is_first && tokens_.is_identifier(i))
         item.declares.emplace(tokens_[i].text);
       is_first = tokens_.is(i, ",");
-      const bool skips =
-          tokens_.is(i, "(") || tokens_.is(i, "[") || tokens_.is(i, "{");
-      i = skips ? tokens_.behind(i) : i + 1;
+      i = tokens_.next(i);
     }
   }
 
@@ -309,7 +293,7 @@ class Classifier {
     const auto conditional = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         if (tokens_[i].text.starts_with("enable_if") ||
-            tokens_.is(i, "requires") || tokens_.is(i, "decltype"))
+            tokens_.is_any(i, "requires decltype"))
           return tokens_.plain(begin, end);
       }
       return std::string();
@@ -323,9 +307,7 @@ class Classifier {
   std::string qualifiers() const {
     std::size_t i = tokens_.behind(shape_.parameters);
     const std::size_t begin = i;
-    while (tokens_.is(i, "const") || tokens_.is(i, "volatile") ||
-           tokens_.is(i, "&"))
-      ++i;
+    while (tokens_.is_any(i, "const volatile &")) ++i;
     return tokens_.plain(begin, i);
   }
 
@@ -365,25 +347,23 @@ class Classifier {
     const bool is_kernel = has("__global__", end);
     const bool is_device = has("__device__", end);
     const bool is_inline =
-        is_device &&
-        has_any({"inline", "__forceinline__", "__inline__", "static"}, end);
+        is_device && has("inline __forceinline__ __inline__ static", end);
     const bool is_template = shape_.is_template || takes_auto();
     const bool is_deduced = !is_kernel && has_deduced_result();
     const bool is_deleted = tokens_.is(shape_.body + 1, "delete");
     if (is_template || is_inline || is_deduced || is_deleted ||
-        has_any({"constexpr", "consteval"}, end)) {
+        has("constexpr consteval", end)) {
       Item item = function(ItemKind::Header);
       item.header = item.text;
       item.is_shared = !is_kernel && (!is_device || has("__host__", end));
       // Each object file has its own specialisation, so it must be inline.
-      if (is_specialisation() && !has_any({"inline", "static", "constexpr",
-                                           "__forceinline__", "__inline__"},
-                                          end))
+      if (is_specialisation() &&
+          !has("inline static constexpr __forceinline__ __inline__", end))
         item.header.insert(offset_of(shape_.start), "inline ");
       // Callers need the body to know the result's type, so each object file
       // has the body.
       if (is_deduced && !is_template &&
-          !has_any({"inline", "__inline__", "__forceinline__"}, end))
+          !has("inline __inline__ __forceinline__", end))
         item.prefix = "inline";
       return item;
     }
@@ -405,23 +385,16 @@ class Classifier {
   // the word.
   bool takes_auto() const {
     const std::size_t close = tokens_.behind(shape_.parameters);
-    return has_between(shape_.parameters, close, "auto");
+    return tokens_.has_any(shape_.parameters, close, "auto");
   }
 
   // Returns whether the result is deduced: "auto f()", "decltype(auto) f()" or
   // "auto* f()". This excludes "-> float" after the parameters.
   bool has_deduced_result() const {
     const std::size_t name = function_name(tokens_, shape_).begin;
-    return has_between(shape_.start, name, "auto") &&
-           !has_between(tokens_.behind(shape_.parameters), shape_.body, "->");
-  }
-
-  bool has_between(std::size_t begin, std::size_t end,
-                   std::string_view word) const {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (tokens_.is(i, word)) return true;
-    }
-    return false;
+    return tokens_.has_any(shape_.start, name, "auto") &&
+           !tokens_.has_any(tokens_.behind(shape_.parameters), shape_.body,
+                            "->");
   }
 
   std::size_t offset_of(std::size_t i) const {
@@ -430,17 +403,13 @@ class Classifier {
 
   // Removes "static" and "inline", which change nothing for a kernel in one
   // session.
-  void make_external(Item& item) const {
-    blank(item.text, {"static", "inline"});
-  }
+  void make_external(Item& item) const { blank(item.text, "static inline"); }
 
   // Replaces these words before a function's parameters in its text.
-  void blank(std::string& text,
-             std::initializer_list<std::string_view> words) const {
+  void blank(std::string& text, std::string_view words) const {
     for (std::size_t i = shape_.start; i < shape_.parameters; ++i) {
       const std::size_t size = tokens_[i].text.size();
-      if (std::ranges::find(words, tokens_[i].text) != words.end())
-        text.replace(offset_of(i), size, size, ' ');
+      if (tokens_.is_any(i, words)) text.replace(offset_of(i), size, size, ' ');
     }
   }
 
@@ -488,12 +457,12 @@ class Classifier {
   bool makes_variable() const {
     const std::size_t open = shape_.parameters;
     const std::size_t behind = tokens_.behind(open);
-    const bool is_function =
-        open <= shape_.start + 1 || tokens_.is(open - 2, "void") ||
-        has_any({"__global__", "operator", "extern"}, open);
+    const bool is_function = open <= shape_.start + 1 ||
+                             tokens_.is(open - 2, "void") ||
+                             has("__global__ operator extern", open);
     if (is_function || (behind != shape_.end - 1 && !tokens_.is(behind, ",")))
       return false;
-    if (!has_any({"__device__", "__constant__"}, open))
+    if (!has("__device__ __constant__", open))
       return holds_arguments(tokens_, open, kind_of_);
     // The host's compiler does not know these names.
     return holds_arguments(tokens_, open, [this](std::string_view name, bool) {
@@ -549,18 +518,17 @@ class Classifier {
       item.name = tokens_[shape_.begin].text;
       return item;
     }
-    const bool is_device = has_any({"__device__", "__global__"}, open);
+    const bool is_device = has("__device__ __global__", open);
     // Declarations of this kind are text for later cells, like a template.
-    if (has_any({"constexpr", "consteval"}, open) ||
-        (is_device &&
-         has_any({"inline", "__forceinline__", "__inline__"}, open))) {
+    if (has("constexpr consteval", open) ||
+        (is_device && has("inline __forceinline__ __inline__", open))) {
       Item item = function(ItemKind::Header);
       item.key = concat("declared:", item.key);
       item.header = item.text;
       // Until a definition follows, callers leave the function to the linker.
       if (is_device)
-        blank(item.header, {"constexpr", "inline", "static", "__forceinline__",
-                            "__inline__"});
+        blank(item.header,
+              "constexpr inline static __forceinline__ __inline__");
       item.is_shared = !is_device || has("__host__", open);
       return item;
     }

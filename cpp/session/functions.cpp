@@ -1,7 +1,6 @@
 #include "session/functions.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/concat.h"
 
@@ -22,7 +21,7 @@ std::vector<TokenRange> parameters_of(const TokenList& tokens,
     end = 0;
   };
   for (std::size_t i = begin; i < close;) {
-    if (tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{")) {
+    if (tokens.is_any(i, "( [ {")) {
       i = tokens.behind(i);
     } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
       i = tokens.behind_angles(i);
@@ -37,9 +36,7 @@ std::vector<TokenRange> parameters_of(const TokenList& tokens,
 }
 
 bool is_qualifier(const TokenList& tokens, std::size_t i) {
-  return tokens.is(i, "const") || tokens.is(i, "volatile") ||
-         tokens.is(i, "struct") || tokens.is(i, "class") ||
-         tokens.is(i, "typename");
+  return tokens.is_any(i, "const volatile struct class typename");
 }
 
 // Returns whether the token names a parameter. It does in "int* x", "int const
@@ -50,9 +47,7 @@ bool is_parameter_name(const TokenList& tokens, std::size_t begin,
   if (i <= begin || !tokens.is_identifier(i) || is_keyword(tokens[i].text))
     return false;
   std::size_t before = i - 1;
-  while (before > begin &&
-         (tokens.is(before, "const") || tokens.is(before, "volatile")))
-    --before;
+  while (before > begin && tokens.is_any(before, "const volatile")) --before;
   return !is_qualifier(tokens, before) && !tokens.is(before, "::");
 }
 
@@ -67,7 +62,7 @@ std::size_t find_bracket(const TokenList& tokens, TokenRange range,
   for (std::size_t i = range.begin; i < range.end;) {
     if (tokens.is(i, bracket) && (bracket != "(" || is_group(tokens, i)))
       return i;
-    if (tokens.is(i, "(") || tokens.is(i, "[")) {
+    if (tokens.is_any(i, "( [")) {
       i = tokens.behind(i);
     } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
       i = tokens.behind_angles(i);
@@ -96,11 +91,8 @@ ParameterPlace place_of(const TokenList& tokens, TokenRange range) {
 
 // Returns whether a type does not change without this word.
 bool is_idle(const TokenList& tokens, std::size_t i) {
-  constexpr auto kIdle =
-      std::to_array<std::string_view>({"__restrict__", "__restrict", "struct",
-                                       "class", "union", "enum", "typename"});
-  return std::ranges::any_of(
-      kIdle, [&](std::string_view word) { return tokens.is(i, word); });
+  return tokens.is_any(
+      i, "__restrict__ __restrict struct class union enum typename");
 }
 
 using Words = std::vector<std::string>;
@@ -131,9 +123,8 @@ std::string type_of(const TokenList& tokens, TokenRange range) {
   Words base;
   Words marks;
   for (std::size_t i = range.begin; i < end;) {
-    const bool has_arguments = tokens.is(i, "<") && tokens.behind_angles(i) > i;
-    const std::size_t behind = has_arguments ? tokens.behind_angles(i) : i + 1;
-    const bool is_mark = tokens.is(i, "*") || tokens.is(i, "&");
+    const std::size_t behind = std::max(i + 1, tokens.behind_angles(i));
+    const bool is_mark = tokens.is_any(i, "* &");
     if (!(i == place.at && place.is_named) && !is_idle(tokens, i))
       (is_mark || !marks.empty() ? marks : base)
           .push_back(tokens.plain(i, behind));
@@ -238,11 +229,7 @@ std::string parameter_key(const TokenList& tokens, std::size_t open) {
 }
 
 bool has_default_argument(const TokenList& tokens, std::size_t open) {
-  const std::size_t close = tokens.behind(open) - 1;
-  for (std::size_t i = open + 1; i < close; ++i) {
-    if (tokens.is(i, "=")) return true;
-  }
-  return false;
+  return tokens.has_any(open + 1, tokens.behind(open) - 1, "=");
 }
 
 void refuse_static_locals(const TokenList& tokens, std::size_t body) {
@@ -251,9 +238,7 @@ void refuse_static_locals(const TokenList& tokens, std::size_t body) {
     if (!tokens.is(i, "static")) continue;
     bool is_shared_or_const = false;
     for (std::size_t j = i + 1; j < close && tokens.is_identifier(j); ++j) {
-      is_shared_or_const |= tokens.is(j, "const") ||
-                            tokens.is(j, "constexpr") ||
-                            tokens.is(j, "__shared__");
+      is_shared_or_const |= tokens.is_any(j, "const constexpr __shared__");
     }
     if (!is_shared_or_const)
       tokens.fail(i,

@@ -299,7 +299,7 @@ EntryPtr Header::put_macro(Item item, const std::string& cell,
   item.key += concat("@", versions_);
   EntryPtr entry = add(item, cell, nullptr, "", journal);
   for (const std::string& name : item.names) {
-    journal.record([this, name, old = macros_[name]] { macros_[name] = old; });
+    journal.record_value(macros_, name);
     macros_[name] = entry;
   }
   return entry;

@@ -223,7 +223,7 @@ const HostLibrary& HostObjects::open(host::HostImage image,
     symbols_[identity].insert(import.symbol);
     const auto newest = newest_.find(identity);
     // The function was declared in one cell and defined in another.
-    if (newest != newest_.end() && !newest->second.empty())
+    if (newest != newest_.end())
       addresses_.try_emplace(import.symbol, address_of(newest->second));
     bind(import);
   }
@@ -238,10 +238,8 @@ void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
   for (const std::string& symbol : wanted) {
     const auto newest = newest_.find(identity_of(symbol));
     const bool is_known =
-        is_ours(symbol)
-            ? exports_.contains(symbol) ||
-                  (newest != newest_.end() && !newest->second.empty())
-            : ::dlsym(library.handle, symbol.c_str()) != nullptr;
+        is_ours(symbol) ? exports_.contains(symbol) || (newest != newest_.end())
+                        : ::dlsym(library.handle, symbol.c_str()) != nullptr;
     if (!is_known)
       throw CompileError(concat(cell, ": expected a definition of ",
                                 without_own_namespaces(jit::demangled(symbol)),
@@ -289,12 +287,11 @@ void HostObjects::define(const std::string& identity, const std::string& symbol,
                          bool replaces, Journal& journal) {
   std::set<std::string>& group = symbols_[identity];
   if (!replaces) {
-    journal.record([this, identity, group] { symbols_[identity] = group; });
+    journal.record_value(symbols_, identity);
     group = {symbol};
   }
   group.insert(symbol);
-  journal.record(
-      [this, identity, old = newest_[identity]] { newest_[identity] = old; });
+  journal.record_value(newest_, identity);
   newest_[identity] = symbol;
   void* const address = exports_.at(symbol);
   for (const std::string& each : group) {

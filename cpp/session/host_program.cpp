@@ -145,13 +145,7 @@ const HostDefinition* HostProgram::find(const std::string& key) const {
 
 void HostProgram::define(const std::string& key, HostDefinition definition,
                          Journal& journal) {
-  const auto old = definitions_.find(key);
-  if (old == definitions_.end()) {
-    journal.record([this, key] { definitions_.erase(key); });
-  } else {
-    journal.record(
-        [this, key, before = old->second] { definitions_[key] = before; });
-  }
+  journal.record_value(definitions_, key);
   if (definition.item.is_member) {
     for (const std::string& name : definition.item.names)
       members_[name].insert(key);
@@ -495,13 +489,7 @@ void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
   define(item.key, {.item = given, .cell = unit.cell, .is_compiled = true},
          journal);
   unit.defined.push_back(item.key);
-  const auto before = variables_.find(name);
-  if (before == variables_.end()) {
-    journal.record([this, name] { variables_.erase(name); });
-  } else {
-    journal.record(
-        [this, name, old_one = before->second] { variables_[name] = old_one; });
-  }
+  journal.record_value(variables_, name);
   unit.made[index] = made;
   variables_[name] = std::move(made);
 }

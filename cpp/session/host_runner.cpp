@@ -83,72 +83,23 @@ struct HostRunner::Table {
     }
   }
 
-  static void launch(void* session, const gpuos_host::KernelName* kernel,
-                     const gpuos_host::CellLaunch* config,
-                     const gpuos_host::KernelArgument* arguments,
-                     std::size_t count) {
+  // Calls a function of the runner.
+  template <auto kFunction, typename... Arguments>
+  static void run(void* session, Arguments... arguments) {
     HostRunner& self = of(session);
     const auto held = lock(self);
-    self.launch(*kernel, config, arguments, count);
+    (self.*kFunction)(arguments...);
   }
-  static void statement(void* session, int index) {
-    HostRunner& self = of(session);
-    const auto held = lock(self);
-    self.run_statement(index);
-  }
-  static void launches(void* session, const char* function) {
-    HostRunner& self = of(session);
-    const auto held = lock(self);
-    self.run_launches(function);
+  // Calls a function of the runner's memory.
+  template <auto kFunction, typename... Arguments>
+  static cudaError_t use(void* session, Arguments... arguments) {
+    return with_memory(session, [&](HostMemory& memory) {
+      return (memory.*kFunction)(arguments...);
+    });
   }
   static void reach(void* session, int index) {
     HostRunner& self = of(session);
     if (self.running_) self.running_->index = index;
-  }
-  static void made(void* session, const gpuos_host::Made* variable) {
-    HostRunner& self = of(session);
-    const auto held = lock(self);
-    self.take_made(*variable);
-  }
-  static void variable(void* session, const char* name, void* to,
-                       std::size_t bytes, bool wants_address) {
-    HostRunner& self = of(session);
-    const auto held = lock(self);
-    self.read_variable(name, to, bytes, wants_address);
-  }
-  static cudaError_t allocate(void* session, void** pointer, std::size_t bytes,
-                              gpuos_host::MemoryPlace kind) {
-    return with_memory(session, [&](HostMemory& memory) {
-      return memory.allocate(pointer, bytes, kind);
-    });
-  }
-  static cudaError_t release(void* session, void* pointer,
-                             gpuos_host::MemoryPlace kind) {
-    return with_memory(session, [&](HostMemory& memory) {
-      return memory.release(pointer, kind);
-    });
-  }
-  static cudaError_t copy(void* session, void* to, const void* from,
-                          std::size_t bytes, int kind) {
-    return with_memory(session, [&](HostMemory& memory) {
-      return memory.copy(to, from, bytes, kind);
-    });
-  }
-  static cudaError_t fill(void* session, void* to, int value,
-                          std::size_t bytes) {
-    return with_memory(session, [&](HostMemory& memory) {
-      return memory.fill(to, value, bytes);
-    });
-  }
-  static cudaError_t synchronize(void* session) {
-    return with_memory(session,
-                       [](HostMemory& memory) { return memory.synchronize(); });
-  }
-  static cudaError_t order(void* session, gpuos_host::DriverCall what,
-                           void* first, void* second, void* made) {
-    return with_memory(session, [&](HostMemory& memory) {
-      return memory.order(what, first, second, made);
-    });
   }
   static cudaError_t last_error(void* session, bool is_kept) {
     if (session == nullptr) return cudaErrorNoDevice;
@@ -168,19 +119,19 @@ HostRunner::HostRunner(Workspace& workspace, Device& device, Launches& launches,
       memory_(device),
       calls_(new gpuos_host::Calls{
           .session = this,
-          .launch = Table::launch,
-          .statement = Table::statement,
-          .launches = Table::launches,
+          .launch = Table::run<&HostRunner::launch>,
+          .statement = Table::run<&HostRunner::run_statement>,
+          .launches = Table::run<&HostRunner::run_launches>,
           .reach = Table::reach,
-          .made = Table::made,
-          .variable = Table::variable,
-          .allocate = Table::allocate,
-          .release = Table::release,
-          .copy = Table::copy,
-          .fill = Table::fill,
-          .synchronize = Table::synchronize,
+          .made = Table::run<&HostRunner::take_made>,
+          .variable = Table::run<&HostRunner::read_variable>,
+          .allocate = Table::use<&HostMemory::allocate>,
+          .release = Table::use<&HostMemory::release>,
+          .copy = Table::use<&HostMemory::copy>,
+          .fill = Table::use<&HostMemory::fill>,
+          .synchronize = Table::use<&HostMemory::synchronize>,
           .last_error = Table::last_error,
-          .order = Table::order,
+          .order = Table::use<&HostMemory::order>,
       }) {}
 
 HostRunner::~HostRunner() {
@@ -309,21 +260,21 @@ void HostRunner::run_launches(const char* function) {
   launch_all(launches_.link({call}, cell));
 }
 
-void HostRunner::launch(const gpuos_host::KernelName& kernel,
+void HostRunner::launch(const gpuos_host::KernelName* kernel,
                         const gpuos_host::CellLaunch* config,
                         const gpuos_host::KernelArgument* arguments,
                         std::size_t count) {
   if (config == nullptr)
-    throw InvalidArgument(concat("session: expected ", kernel.name,
+    throw InvalidArgument(concat("session: expected ", kernel->name,
                                  "<<<grid, block>>>(...), got a call"));
-  std::string name = kernel.name;
-  for (std::size_t i = 0; i < kernel.argument_count; ++i)
+  std::string name = kernel->name;
+  for (std::size_t i = 0; i < kernel->argument_count; ++i)
     name += (i == 0 ? "<" : ", ") +
-            without_own_namespaces(text_in(kernel.arguments[i]));
-  if (kernel.argument_count > 0) name += '>';
-  const DefinitionPtr found = kernel.key == nullptr
+            without_own_namespaces(text_in(kernel->arguments[i]));
+  if (kernel->argument_count > 0) name += '>';
+  const DefinitionPtr found = kernel->key == nullptr
                                   ? workspace_.kernel(name)
-                                  : workspace_.kernel(name, kernel.key);
+                                  : workspace_.kernel(name, kernel->key);
   KernelArgs args;
   for (std::size_t i = 0; i < count; ++i)
     args.add_bytes(arguments[i].data, arguments[i].bytes,
@@ -345,14 +296,14 @@ void HostRunner::launch(const gpuos_host::KernelName& kernel,
   ++launched_;
 }
 
-void HostRunner::take_made(const gpuos_host::Made& made) {
+void HostRunner::take_made(const gpuos_host::Made* made) {
   if (!running_) return;
   Running& running = *running_;
   HostVariable variable{.cell = running.cell.cell,
-                        .type = text_in(made.type),
-                        .address = const_cast<void*>(made.address),
-                        .bytes = made.bytes};
-  workspace_.host().take_made(running.unit, made.index, std::move(variable),
+                        .type = text_in(made->type),
+                        .address = const_cast<void*>(made->address),
+                        .bytes = made->bytes};
+  workspace_.host().take_made(running.unit, made->index, std::move(variable),
                               *running.library, objects_, workspace_.journal());
 }
 

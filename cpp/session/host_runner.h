@@ -62,12 +62,12 @@ class HostRunner {
   };
 
   // The calls of host code end here.
-  void launch(const gpuos_host::KernelName& kernel,
+  void launch(const gpuos_host::KernelName* kernel,
               const gpuos_host::CellLaunch* config,
               const gpuos_host::KernelArgument* arguments, std::size_t count);
   void run_statement(int index);
   void run_launches(const char* function);
-  void take_made(const gpuos_host::Made& made);
+  void take_made(const gpuos_host::Made* made);
   void read_variable(const char* name, void* to, std::size_t bytes,
                      bool wants_address);
   void launch_all(const std::vector<LinkedLaunch>& launches);

@@ -75,8 +75,7 @@ std::string instance_arguments(const TokenList& tokens, std::size_t begin,
     std::size_t head = range.begin;
     while (head < range.end && !tokens.is(head, "=")) ++head;
     const std::string name(tokens[head - 1].text);
-    const bool is_type =
-        tokens.is(range.begin, "typename") || tokens.is(range.begin, "class");
+    const bool is_type = tokens.is_any(range.begin, "typename class");
     made += made.empty() ? "" : ", ";
     made +=
         concat(is_type ? "::gpuos_host::name_of<" : "::gpuos_host::value_of<",
@@ -205,8 +204,7 @@ void make_external(Item& item) {
   for (std::size_t i = shape.start; i < shape.parameters; ++i) {
     const bool is_linkage = tokens[i].kind == TokenKind::Text && i > 0 &&
                             tokens.is(i - 1, "extern");
-    if (tokens.is(i, "static") || tokens.is(i, "inline") ||
-        tokens.is(i, "extern") || is_linkage)
+    if (tokens.is_any(i, "static inline extern") || is_linkage)
       blank(item.text, tokens[i]);
   }
   if (shape.body != 0 && !item.header.empty())

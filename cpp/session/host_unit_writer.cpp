@@ -143,10 +143,7 @@ void HostUnitWriter::note(const Item& plain, const std::string& cell) {
   item = guarded(std::move(item));
   const HostDefinition* const known = program_.find(given.key);
   if (is_declaration && known != nullptr && !known->is_declared_only) return;
-  const EntryPtr declared =
-      program_.header_.find(key_of_declaration(given.key));
-  if (declared != nullptr && program_.header_.find(given.key) == nullptr)
-    item.scopes = declared->item.scopes;
+  take_scopes_of_declaration(item, given.key);
   const EntryPtr old = program_.header_.find(item.key);
   if (program_.header_.put(item, cell, journal_) == old && old != nullptr &&
       given.kind == ItemKind::Header)
@@ -156,6 +153,20 @@ void HostUnitWriter::note(const Item& plain, const std::string& cell) {
       given.key,
       {.item = given, .cell = cell, .is_declared_only = is_declaration},
       journal_);
+}
+
+void HostUnitWriter::define(const Item& given) {
+  program_.define(
+      given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
+  unit_.defined.push_back(given.key);
+}
+
+// A declaration has the namespace of the definition.
+void HostUnitWriter::take_scopes_of_declaration(Item& item,
+                                                const std::string& key) const {
+  const EntryPtr declared = program_.header_.find(key_of_declaration(key));
+  if (declared != nullptr && program_.header_.find(key) == nullptr)
+    item.scopes = declared->item.scopes;
 }
 
 void HostUnitWriter::write_item(const Item& item, int index) {
@@ -396,18 +407,12 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   if (is_known && again == Again::IfChanged && given.is_member &&
       known->item.text != given.text)
     refuse_member(given);
-  // A declaration has the namespace of the definition.
-  const EntryPtr declared =
-      program_.header_.find(key_of_declaration(given.key));
-  if (declared != nullptr && program_.header_.find(given.key) == nullptr)
-    item.scopes = declared->item.scopes;
+  take_scopes_of_declaration(item, given.key);
   const EntryPtr entry =
       program_.header_.put(item, cell_, journal_, again, written_at_);
   if (!placed_.insert(entry.get()).second) return;
   place(entry->item.header, entry->item, entry->cell, entry->written);
-  program_.define(
-      given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
-  unit_.defined.push_back(given.key);
+  define(given);
 }
 
 // Returns whether a type of equal text has another member in this cell.
@@ -505,9 +510,7 @@ void HostUnitWriter::write_function(const Item& given) {
     program_.header_.put(entry, cell_, journal_,
                          given.is_member ? Again::Always : Again::IfChanged);
   }
-  program_.define(
-      given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
-  unit_.defined.push_back(given.key);
+  define(given);
 }
 
 void HostUnitWriter::write_variable(const Item& given, int index) {
@@ -525,10 +528,7 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
   place(text, item, cell_);
   done_.insert(given.key);
   if (given.is_member) {
-    program_.define(given.key,
-                    {.item = given, .cell = cell_, .is_compiled = true},
-                    journal_);
-    unit_.defined.push_back(given.key);
+    define(given);
     return;
   }
   // The variable is put when it has been made. It comes after everything that

@@ -48,6 +48,8 @@ class HostUnitWriter {
  private:
   using Names = std::set<std::string>;
 
+  void define(const Item& given);
+  void take_scopes_of_declaration(Item& item, const std::string& key) const;
   void write_item(const Item& item, int index);
   void write_text(const Item& item, Again again);
   void write_declaration(const Item& item);

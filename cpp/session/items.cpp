@@ -419,13 +419,11 @@ class Splitter {
   }
 
   void refuse_conditional_definition(std::size_t at, std::size_t begin) const {
-    for (const std::string_view word :
-         {"__device__", "__global__", "__constant__", "<<<"}) {
-      if (tokens_.is(at, word))
-        tokens_.fail(begin,
-                     concat("expected #if around types and macros only, found ",
-                            word, " in it; put #if inside of the function"));
-    }
+    if (tokens_.is_any(at, "__device__ __global__ __constant__ <<<"))
+      tokens_.fail(
+          begin,
+          concat("expected #if around types and macros only, found ",
+                 tokens_[at].text, " in it; put #if inside of the function"));
   }
 
   static void add_macro(std::string_view line, Item& item) {
@@ -495,8 +493,7 @@ std::string class_word_of(const Item& item) {
   const std::string word = item.text.substr(0, item.text.find_first_of(" \n"));
   const bool is_type =
       item.key.starts_with("t:") || item.key.starts_with("forward:");
-  const bool is_class =
-      word == "struct" || word == "class" || word == "union" || word == "enum";
+  const bool is_class = is_one_of("struct class union enum", word);
   return is_type && is_class ? word : "";
 }
 

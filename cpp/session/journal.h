@@ -12,6 +12,15 @@ class Journal {
   void record(std::function<void()> inverse) {
     inverses_.push_back(std::move(inverse));
   }
+  /// Records the value of a map for a key, or that it has none.
+  /// Lifetime: the map outlives the journal.
+  template <typename Map>
+  void record_value(Map& map, const typename Map::key_type& key) {
+    if (const auto old = map.find(key); old != map.end())
+      record([&map, key, before = old->second] { map[key] = before; });
+    else
+      record([&map, key] { map.erase(key); });
+  }
   /// Takes the records of another journal as the newer part.
   void append(Journal&& newer) {
     for (auto& inverse : newer.inverses_) record(std::move(inverse));

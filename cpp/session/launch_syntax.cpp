@@ -47,7 +47,7 @@ class Parser {
     };
     if (begin == end) return found;
     for (std::size_t i = begin; i < end;) {
-      if (tokens_.is(i, "(") || tokens_.is(i, "[") || tokens_.is(i, "{")) {
+      if (tokens_.is_any(i, "( [ {")) {
         i = tokens_.behind(i);
       } else if (tokens_.is(i, "<") && i > begin &&
                  tokens_.is_identifier(i - 1) && tokens_.behind_angles(i) > i &&

@@ -24,8 +24,7 @@ bool has_variables(const TokenList& tokens, const Shape& shape) {
 bool names_class(const TokenList& tokens, const Shape& shape) {
   const std::size_t i = shape.start + 1;
   return tokens.is(shape.start, "typedef") && shape.class_body == 0 &&
-         (tokens.is(i, "struct") || tokens.is(i, "class") ||
-          tokens.is(i, "union")) &&
+         tokens.is_any(i, "struct class union") &&
          tokens.is_identifier(i + 1) && !tokens.is(i + 2, "<") &&
          !tokens.is(i + 2, "::");
 }
@@ -81,7 +80,7 @@ std::size_t first_of_list(const TokenList& tokens, const Shape& shape) {
   while (tokens.is(end - 1, "]")) end = tokens.behind(end - 1) - 1;
   std::size_t begin = end - 1;
   if (!tokens.is_identifier(begin) || tokens.is(begin - 1, "::")) return 0;
-  while (tokens.is(begin - 1, "*") || tokens.is(begin - 1, "&")) --begin;
+  while (tokens.is_any(begin - 1, "* &")) --begin;
   return begin > shape.begin ? begin : 0;
 }
 

@@ -1,7 +1,6 @@
 #include "session/pieces.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/concat.h"
 #include "session/statements.h"
@@ -10,19 +9,16 @@ namespace gpuos::session {
 namespace {
 
 // The parentheses after these words hold no parameters.
-constexpr std::array kTakeParentheses = std::to_array<std::string_view>(
-    {"__align__", "alignas", "__launch_bounds__", "__cluster_dims__",
-     "__maxnreg__", "__block_size__", "__attribute__", "decltype", "noexcept",
-     "requires", "explicit", "sizeof"});
+constexpr std::string_view kTakeParentheses =
+    "__align__ alignas __launch_bounds__ __cluster_dims__ __maxnreg__ "
+    "__block_size__ __attribute__ decltype noexcept requires explicit sizeof";
 
 bool takes_parentheses(const Token& token) {
-  return std::ranges::find(kTakeParentheses, token.text) !=
-         kTakeParentheses.end();
+  return token.is_any(kTakeParentheses);
 }
 
 bool is_class_key(const TokenList& tokens, std::size_t i) {
-  return tokens.is(i, "struct") || tokens.is(i, "class") ||
-         tokens.is(i, "union") || tokens.is(i, "enum");
+  return tokens.is_any(i, "struct class union enum");
 }
 
 class ShapeFinder {
@@ -92,7 +88,7 @@ class ShapeFinder {
   bool is_joined() const {
     return (tokens_.is(at_, "&") && tokens_.is(at_ + 1, "&")) ||
            (tokens_.is(at_, "|") && tokens_.is(at_ + 1, "|")) ||
-           (at_ > 0 && (tokens_.is(at_, "&") || tokens_.is(at_, "|")) &&
+           (at_ > 0 && tokens_.is_any(at_, "& |") &&
             tokens_.is(at_ - 1, tokens_[at_].text));
   }
 
@@ -107,7 +103,7 @@ class ShapeFinder {
            !tokens_.is(j, ";")) {
       if (tokens_.is(j, "<") && tokens_.behind_angles(j) > j) {
         j = tokens_.behind_angles(j);
-      } else if (tokens_.is(j, "(") || tokens_.is(j, "[")) {
+      } else if (tokens_.is_any(j, "( [")) {
         if (tokens_.is(j, "(") && !takes_parentheses(tokens_[j - 1])) return;
         j = tokens_.behind(j);
       } else if (tokens_.is_identifier(j) || tokens_.is(j, "::")) {
@@ -156,10 +152,8 @@ class ShapeFinder {
     ++at_;
     while (at_ < end_ && !tokens_.is(at_, "{") && !tokens_.is(at_, ";")) {
       while (tokens_.is_identifier(at_) || tokens_.is(at_, "::")) ++at_;
-      if (tokens_.is(at_, "<") && tokens_.behind_angles(at_) > at_)
-        at_ = tokens_.behind_angles(at_);
-      if (tokens_.is(at_, "(") || tokens_.is(at_, "{"))
-        at_ = tokens_.behind(at_);
+      at_ = tokens_.behind_angles(at_);
+      if (tokens_.is_any(at_, "( {")) at_ = tokens_.behind(at_);
       if (!tokens_.is(at_, ",")) return;
       ++at_;
     }
@@ -196,7 +190,7 @@ class ShapeFinder {
          tokens_.is(at_ - 1, tokens_[at_ - 2].text));
     if (tokens_.is(at_, "<<<") && shape_.launch == 0) shape_.launch = at_;
     const bool is_special =  // "A::~A() = default;"
-        tokens_.is(at_ + 1, "default") || tokens_.is(at_ + 1, "delete");
+        tokens_.is_any(at_ + 1, "default delete");
     if (tokens_.is(at_, "=") && shape_.parameters != 0 && is_special &&
         tokens_.is(at_ + 2, ";")) {
       shape_.body = at_;
@@ -252,13 +246,14 @@ class ShapeFinder {
 }  // namespace
 
 std::size_t TokenList::behind_angles(std::size_t i) const {
+  if (!is(i, "<")) return i;
   int depth = 0;
   for (std::size_t j = i; j < size();) {
-    if (is(j, "(") || is(j, "[") || is(j, "{")) {
+    if (is_any(j, "( [ {")) {
       j = behind(j);
       continue;
     }
-    if (is(j, ";") || is(j, ")") || is(j, "}")) return i;
+    if (is_any(j, "; ) }")) return i;
     if (is(j, "<")) ++depth;
     if (is(j, ">")) --depth;
     if (is(j, ">>>")) depth -= 3;
@@ -277,12 +272,10 @@ std::size_t behind_arguments(const TokenList& tokens, std::size_t i) {
                         !tokens.is(j - 1, "!") && !tokens.is(j - 1, "<") &&
                         !tokens.is(j - 1, ">") && !tokens.is(j + 1, "=");
     if (is_one) return i;
-    const bool skips =
-        tokens.is(j, "(") || tokens.is(j, "[") || tokens.is(j, "{");
-    j = skips ? tokens.behind(j) : j + 1;
+    j = tokens.next(j);
   }
   const bool has_operand =
-      tokens.is_identifier(end) || tokens.is(end, "=") || tokens.is(end, "-") ||
+      tokens.is_identifier(end) || tokens.is_any(end, "= -") ||
       (end < tokens.size() && tokens[end].kind == TokenKind::Number);
   return has_operand ? i : end;
 }
@@ -292,15 +285,13 @@ std::size_t behind_marks(const TokenList& tokens, std::size_t i) {
     std::size_t member = i;
     while (tokens.is_identifier(member)) {
       ++member;
-      if (tokens.is(member, "<") && tokens.behind_angles(member) > member)
-        member = tokens.behind_angles(member);
+      member = tokens.behind_angles(member);
       if (!tokens.is(member, "::")) break;
       ++member;
     }
     const bool is_member =
         member > i && tokens.is(member - 1, "::") && tokens.is(member, "*");
-    const bool is_mark = tokens.is(i, "*") || tokens.is(i, "&") ||
-                         tokens.is(i, "const") || tokens.is(i, "__restrict__");
+    const bool is_mark = tokens.is_any(i, "* & const __restrict__");
     if (!is_member && !is_mark) return i;
     i = is_member ? member + 1 : i + 1;
   }
@@ -310,7 +301,7 @@ std::vector<TokenRange> split_commas(const TokenList& tokens, std::size_t begin,
                                      std::size_t end) {
   std::vector<TokenRange> found;
   for (std::size_t i = begin; i < end;) {
-    if (tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{")) {
+    if (tokens.is_any(i, "( [ {")) {
       i = tokens.behind(i);
     } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
       i = tokens.behind_angles(i);
@@ -358,11 +349,11 @@ std::size_t find_class_name(const TokenList& tokens, const Shape& shape) {
       shape.class_body != 0 ? shape.class_body : shape.end - 1;
   std::size_t found = 0;
   for (std::size_t i = shape.class_key + 1; i < end;) {
-    if (tokens.is(i, "<") || tokens.is(i, ":")) break;
+    if (tokens.is_any(i, "< :")) break;
     if (tokens.is_identifier(i) && !is_keyword(tokens[i].text) &&
         !tokens.is(i, "__align__") && !tokens.is(i, "final"))
       found = i;
-    i = tokens.is(i, "(") || tokens.is(i, "[") ? tokens.behind(i) : i + 1;
+    i = tokens.is_any(i, "( [") ? tokens.behind(i) : i + 1;
   }
   return found;
 }

@@ -29,8 +29,22 @@ class TokenList {
   }
   /// Returns the index after the partner of the bracket at `i`.
   std::size_t behind(std::size_t i) const { return partner_[i] + 1; }
+  /// Returns the index after the token at `i` and after what it encloses.
+  std::size_t next(std::size_t i) const {
+    return is_any(i, "( [ {") ? behind(i) : i + 1;
+  }
+  /// Returns whether the token is one of the words, which blanks separate.
+  bool is_any(std::size_t i, std::string_view words) const {
+    return i < tokens_.size() && is_one_of(words, tokens_[i].text);
+  }
+  /// Returns whether a token from `begin` to before `end` is one of the words.
+  bool has_any(std::size_t begin, std::size_t end,
+               std::string_view words) const {
+    while (begin < end && !is_any(begin, words)) ++begin;
+    return begin < end;
+  }
   /// Returns the index after the '>' that closes the '<' at `i`, or `i` if none
-  /// does.
+  /// does or there is no '<'.
   std::size_t behind_angles(std::size_t i) const;
   /// Returns the text from token `begin` to before token `end`.
   std::string text(std::size_t begin, std::size_t end) const;

@@ -1,7 +1,6 @@
 #include "session/sided_types.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -33,18 +32,14 @@ class TypeWriter {
 
  private:
   bool is_skipped(std::size_t i) const {
-    return tokens_.is(i, ";") || tokens_.is(i, ":") ||
+    return tokens_.is_any(i, "; :") ||
            tokens_[i].kind == TokenKind::Directive ||
            (tokens_.is(i + 1, ":") &&
-            (tokens_.is(i, "public") || tokens_.is(i, "private") ||
-             tokens_.is(i, "protected")));
+            tokens_.is_any(i, "public private protected"));
   }
 
-  bool has(const Shape& member, std::string_view word, std::size_t end) const {
-    for (std::size_t i = member.begin; i < end; ++i) {
-      if (tokens_.is(i, word)) return true;
-    }
-    return false;
+  bool has(const Shape& member, std::string_view words, std::size_t end) const {
+    return tokens_.has_any(member.begin, end, words);
   }
 
   void write_member(const Shape& member) {
@@ -52,9 +47,9 @@ class TypeWriter {
       return write(member.class_body);
     if (member.is_class()) return;
     if (member.parameters == 0) return write_variable(member);
-    constexpr auto kStays = std::to_array<std::string_view>(
-        {"__global__", "constexpr", "consteval", "using", "typedef",
-         "static_assert", "concept", "default", "delete"});
+    constexpr std::string_view kStays =
+        "__global__ constexpr consteval using typedef static_assert concept "
+        "default delete";
     const std::size_t end = member.body != 0 ? member.body : member.end;
     const bool is_of_device = has(member, "__device__", member.parameters);
     const bool is_there =
@@ -62,11 +57,7 @@ class TypeWriter {
             ? !is_of_device || has(member, "__host__", member.parameters)
             : is_of_device;
     const bool is_deduced = has(member, "auto", end) && !has(member, "->", end);
-    if (is_there || is_deduced ||
-        std::ranges::any_of(kStays, [&](std::string_view word) {
-          return has(member, word, end);
-        }))
-      return;
+    if (is_there || is_deduced || has(member, kStays, end)) return;
     // The member's parameters have types that the device does not have.
     if (!is_for_host_ &&
         (has(member, "friend", end) ||

@@ -1,7 +1,6 @@
 #include "session/statements.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -12,94 +11,31 @@
 namespace gpuos::session {
 namespace {
 
-constexpr std::array kBeginStatements = std::to_array<std::string_view>(
-    {"for",          "while",      "do",
-     "if",           "switch",     "try",
-     "return",       "throw",      "goto",
-     "break",        "continue",   "delete",
-     "new",          "sizeof",     "this",
-     "true",         "false",      "nullptr",
-     "static_cast",  "const_cast", "reinterpret_cast",
-     "dynamic_cast", "typeid",     "co_await",
-     "asm"});
+constexpr std::string_view kBeginStatements =
+    "for while do if switch try return throw goto break continue delete new "
+    "sizeof this true false nullptr static_cast const_cast reinterpret_cast "
+    "dynamic_cast typeid co_await asm";
 
 // These words begin a type, or come before one.
-constexpr std::array kBeginDeclarations =
-    std::to_array<std::string_view>({"using",
-                                     "namespace",
-                                     "typedef",
-                                     "struct",
-                                     "class",
-                                     "union",
-                                     "enum",
-                                     "template",
-                                     "extern",
-                                     "static",
-                                     "inline",
-                                     "constexpr",
-                                     "consteval",
-                                     "constinit",
-                                     "const",
-                                     "volatile",
-                                     "thread_local",
-                                     "auto",
-                                     "typename",
-                                     "decltype",
-                                     "void",
-                                     "bool",
-                                     "char",
-                                     "short",
-                                     "int",
-                                     "long",
-                                     "float",
-                                     "double",
-                                     "signed",
-                                     "unsigned",
-                                     "wchar_t",
-                                     "char8_t",
-                                     "char16_t",
-                                     "char32_t",
-                                     "alignas",
-                                     "explicit",
-                                     "virtual",
-                                     "friend",
-                                     "mutable",
-                                     "register",
-                                     "concept",
-                                     "requires",
-                                     "operator",
-                                     "static_assert",
-                                     "__attribute__",
-                                     "__device__",
-                                     "__global__",
-                                     "__host__",
-                                     "__constant__",
-                                     "__shared__",
-                                     "__managed__",
-                                     "__align__",
-                                     "__launch_bounds__",
-                                     "__forceinline__",
-                                     "__inline__",
-                                     "__noinline__"});
+constexpr std::string_view kBeginDeclarations =
+    "using namespace typedef struct class union enum template extern static "
+    "inline constexpr consteval constinit const volatile thread_local auto "
+    "typename decltype void bool char short int long float double signed "
+    "unsigned wchar_t char8_t char16_t char32_t alignas explicit virtual "
+    "friend mutable register concept requires operator static_assert "
+    "__attribute__ __device__ __global__ __host__ __constant__ __shared__ "
+    "__managed__ __align__ __launch_bounds__ __forceinline__ __inline__ "
+    "__noinline__";
 
-constexpr std::array kTypes = std::to_array<std::string_view>(
-    {"auto", "decltype", "void", "bool", "char", "short", "int", "long",
-     "float", "double", "signed", "unsigned", "wchar_t", "char8_t", "char16_t",
-     "char32_t"});
+constexpr std::string_view kTypes =
+    "auto decltype void bool char short int long float double signed unsigned "
+    "wchar_t char8_t char16_t char32_t";
 
-constexpr std::array kClassKeys =
-    std::to_array<std::string_view>({"struct", "class", "union", "enum"});
+constexpr std::string_view kClassKeys = "struct class union enum";
 
 // These words begin a declaration of neither a variable nor a function.
-constexpr std::array kBeginOthers = std::to_array<std::string_view>(
-    {"using", "namespace", "template", "operator", "static_assert", "concept",
-     "requires"});
-
-template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& words,
-               std::string_view text) {
-  return std::ranges::find(words, text) != words.end();
-}
+constexpr std::string_view kBeginOthers =
+    "using namespace template operator static_assert concept requires";
 
 bool is_plain_name(const TokenList& tokens, std::size_t i) {
   return tokens.is_identifier(i) &&
@@ -129,7 +65,7 @@ QualifiedName read_name(const TokenList& tokens, std::size_t i) {
       i = tokens.behind_angles(i);
     if (!tokens.is(i, "::")) break;
     ++i;
-    name.is_special |= tokens.is(i, "~") || tokens.is(i, "operator");
+    name.is_special |= tokens.is_any(i, "~ operator");
     if (name.is_special) break;
   }
   name.end = i;
@@ -149,10 +85,7 @@ bool is_label(const TokenList& tokens, std::size_t i) {
 }
 
 bool ends_declarator(const TokenList& tokens, std::size_t i) {
-  for (const std::string_view text : {"=", ";", ",", "(", "[", "{"}) {
-    if (tokens.is(i, text)) return true;
-  }
-  return false;
+  return tokens.is_any(i, "= ; , ( [ {");
 }
 
 // Returns whether the text is "T* p = ...". "a * b;" is a product.
@@ -223,8 +156,7 @@ class StatementEnd {
       i = behind(behind_condition(i));
       return tokens_.is(i, "else") ? behind(i + 1) : i;
     }
-    if (tokens_.is(i, "for") || tokens_.is(i, "while") ||
-        tokens_.is(i, "switch"))
+    if (tokens_.is_any(i, "for while switch"))
       return behind(behind_condition(i));
     if (tokens_.is(i, "do")) return behind_semicolon(behind(i + 1));
     if (tokens_.is(i, "try")) {
@@ -247,9 +179,7 @@ class StatementEnd {
   std::size_t behind_semicolon(std::size_t begin) const {
     for (std::size_t i = begin; i < end_;) {
       if (tokens_.is(i, ";")) return i + 1;
-      const bool skips =
-          tokens_.is(i, "(") || tokens_.is(i, "[") || tokens_.is(i, "{");
-      i = skips ? tokens_.behind(i) : i + 1;
+      i = tokens_.next(i);
     }
     tokens_.fail(begin, concat("expected a ';' at the end of '",
                                tokens_.plain(begin, std::min(begin + 6, end_)),
@@ -356,16 +286,15 @@ bool is_statement(const TokenList& tokens, std::size_t i,
 }
 
 bool is_expression(const TokenList& tokens, std::size_t i) {
-  constexpr std::array kOthers = std::to_array<std::string_view>(
-      {"{", "for", "while", "do", "if", "switch", "try", "return", "goto",
-       "break", "continue", "asm", "case", "default"});
+  constexpr std::string_view kOthers =
+      "{ for while do if switch try return goto break continue asm case "
+      "default";
   return !is_label(tokens, i) && !is_one_of(kOthers, tokens[i].text);
 }
 
 bool jumps(const TokenList& tokens, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
-    const bool begins = i == begin || tokens.is(i - 1, ";") ||
-                        tokens.is(i - 1, "{") || tokens.is(i - 1, "}");
+    const bool begins = i == begin || tokens.is_any(i - 1, "; { }");
     if (tokens.is(i, "goto") || (begins && is_label(tokens, i))) return true;
   }
   return false;

@@ -14,7 +14,7 @@ std::size_t find_names(const TokenList& tokens, const Shape& shape) {
   while (tokens.is_identifier(i) && !tokens.is(i, "auto")) ++i;
   if (!tokens.is(i, "auto")) return 0;
   do ++i;
-  while (tokens.is(i, "const") || tokens.is(i, "&"));
+  while (tokens.is_any(i, "const &"));
   return tokens.is(i, "[") ? i : 0;
 }
 
@@ -56,8 +56,7 @@ std::vector<Item> structured_binding(const TokenList& tokens,
   std::string constant;
   for (std::size_t i = shape.start; i < open; ++i) {
     if (tokens.is(i, "const")) constant = "const ";
-    if (tokens.is(i, "__device__") || tokens.is(i, "__constant__") ||
-        tokens.is(i, "__managed__") || tokens.is(i, "thread_local"))
+    if (tokens.is_any(i, "__device__ __constant__ __managed__ thread_local"))
       tokens.fail(i, concat("expected a variable behind ", tokens[i].text,
                             ", found a structured binding; give its value one "
                             "name"));

@@ -155,20 +155,14 @@ class Tokenizer {
   std::vector<Token> tokens_;
 };
 
-constexpr std::array kKeywords = std::to_array<std::string_view>(
-    {"alignas",     "auto",       "bool",     "break",        "case",
-     "char",        "class",      "const",    "constexpr",    "continue",
-     "decltype",    "default",    "do",       "double",       "else",
-     "enum",        "explicit",   "extern",   "false",        "float",
-     "for",         "if",         "inline",   "int",          "long",
-     "namespace",   "noexcept",   "nullptr",  "operator",     "private",
-     "public",      "requires",   "return",   "short",        "signed",
-     "sizeof",      "static",     "struct",   "switch",       "template",
-     "this",        "true",       "typedef",  "typename",     "union",
-     "unsigned",    "using",      "virtual",  "void",         "volatile",
-     "while",       "blockDim",   "blockIdx", "gridDim",      "threadIdx",
-     "__global__",  "__device__", "__host__", "__constant__", "__shared__",
-     "__restrict__"});
+constexpr std::string_view kKeywords =
+    "alignas auto bool break case char class const constexpr continue "
+    "decltype default do double else enum explicit extern false float for if "
+    "inline int long namespace noexcept nullptr operator private public "
+    "requires return short signed sizeof static struct switch template this "
+    "true typedef typename union unsigned using virtual void volatile while "
+    "blockDim blockIdx gridDim threadIdx __global__ __device__ __host__ "
+    "__constant__ __shared__ __restrict__";
 
 }  // namespace
 
@@ -250,7 +244,7 @@ std::string_view directive_word(std::string_view line) {
 }
 
 bool is_keyword(std::string_view identifier) {
-  return std::ranges::find(kKeywords, identifier) != kKeywords.end();
+  return is_one_of(kKeywords, identifier);
 }
 
 std::set<std::string> identifiers_of(std::string_view code) {

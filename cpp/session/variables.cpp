@@ -16,7 +16,7 @@ struct Declarator {
 };
 
 bool is_pointer_mark(const TokenList& tokens, std::size_t i) {
-  return tokens.is(i, "*") || tokens.is(i, "&");
+  return tokens.is_any(i, "* &");
 }
 
 // Returns whether the tokens are "[[maybe_unused]]".
@@ -27,8 +27,8 @@ bool is_attribute_list(const TokenList& tokens, std::size_t i) {
 std::size_t find_initializer(const TokenList& tokens, std::size_t begin,
                              std::size_t end) {
   for (std::size_t i = begin; i < end;) {
-    if (tokens.is(i, "=") || tokens.is(i, "{")) return i;
-    const bool skips = tokens.is(i, "(") || tokens.is(i, "[");
+    if (tokens.is_any(i, "= {")) return i;
+    const bool skips = tokens.is_any(i, "( [");
     i = skips ? tokens.behind(i) : i + 1;
   }
   return 0;
@@ -56,8 +56,7 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
   } else {
     while (is_attribute_list(tokens, begin)) begin = tokens.behind(begin);
     for (std::size_t i = begin; i < end; ++i) {
-      if (tokens.is(i, "<") && tokens.behind_angles(i) > i)
-        i = tokens.behind_angles(i);
+      i = tokens.behind_angles(i);
       // The attribute in "n __attribute__((unused))" comes after the name, not
       // before the type.
       const bool is_behind = i > begin + 1 && tokens.is(i, "__attribute__");
@@ -90,18 +89,15 @@ bool is_dropped(const TokenList& tokens, std::size_t i) {
   // This is the "C" of extern "C".
   if (tokens[i].kind == TokenKind::Text && i > 0 && tokens.is(i - 1, "extern"))
     return true;
-  return tokens.is(i, "static") || tokens.is(i, "inline") ||
-         tokens.is(i, "extern") || tokens.is(i, "constinit");
+  return tokens.is_any(i, "static inline extern constinit");
 }
 
 bool is_attribute(const TokenList& tokens, std::size_t i) {
-  return tokens.is(i, "__device__") || tokens.is(i, "__constant__") ||
-         tokens.is(i, "__managed__");
+  return tokens.is_any(i, "__device__ __constant__ __managed__");
 }
 
 bool takes_argument(const TokenList& tokens, std::size_t i) {
-  return (tokens.is(i, "alignas") || tokens.is(i, "__align__")) &&
-         tokens.is(i + 1, "(");
+  return tokens.is_any(i, "alignas __align__") && tokens.is(i + 1, "(");
 }
 
 // Returns how many elements "{1, 2, 3}" has.
@@ -114,9 +110,7 @@ std::string count_of(const TokenList& tokens, const Declarator& declarator) {
   std::size_t count = close > open + 1 ? 1 : 0;
   for (std::size_t i = open + 1; i < close;) {
     if (tokens.is(i, ",") && i + 1 < close) ++count;
-    const bool skips =
-        tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{");
-    i = skips ? tokens.behind(i) : std::max(i + 1, behind_arguments(tokens, i));
+    i = std::max(tokens.next(i), behind_arguments(tokens, i));
   }
   return std::to_string(count);
 }
@@ -137,10 +131,7 @@ class Variables {
 
  private:
   bool base_has(std::string_view word) const {
-    for (std::size_t i = shape_.begin; i < declarators_.front().begin; ++i) {
-      if (tokens_.is(i, word)) return true;
-    }
-    return false;
+    return tokens_.has_any(shape_.begin, declarators_.front().begin, word);
   }
 
   // The type comes before the first declarator.

@@ -358,25 +358,15 @@ void Workspace::refuse_host_name(const Item& item, const CellText& cell) const {
 }
 
 void Workspace::set_launches(const Item& item, const std::string& cell) {
-  const auto old = launches_.find(item.name);
-  if (old == launches_.end()) {
-    current_.record([this, name = item.name] { launches_.erase(name); });
-  } else {
-    current_.record([this, name = item.name, before = old->second] {
-      launches_[name] = before;
-    });
-  }
+  current_.record_value(launches_, item.name);
   launches_[item.name] = {cell, item.statements};
 }
 
 // Drops a function that only launches, because a function of host code replaces
 // it.
 void Workspace::drop_launches(const std::string& name) {
-  const auto old = launches_.find(name);
-  if (old == launches_.end()) return;
-  current_.record(
-      [this, name, before = old->second] { launches_[name] = before; });
-  launches_.erase(old);
+  current_.record_value(launches_, name);
+  launches_.erase(name);
 }
 
 std::vector<EntryPtr> Workspace::unseen(

@@ -51,14 +51,7 @@ std::vector<int> some_axes_of(const py::object& axis, const char* name) {
   return *axes_of(axis);
 }
 
-template <Value (*kFunction)(const Value&)>
-void def_plain(Table& m, const char* name) {
-  m.def_static(
-      name, [name](const py::object& x) { return kFunction(of(x, name)); },
-      py::arg("x"));
-}
-
-template <Value (*kFunction)(const Operand&)>
+template <auto kFunction>
 void def_unary(Table& m, const char* name) {
   m.def_static(
       name, [name](const py::object& x) { return kFunction(of(x, name)); },
@@ -78,13 +71,13 @@ void def_scaled(Table& m, const char* name, const char* number,
 }
 
 void def_activations(Table& m) {
-  def_plain<relu>(m, "relu");
-  def_plain<selu>(m, "selu");
-  def_plain<logsigmoid>(m, "logsigmoid");
-  def_plain<mish>(m, "mish");
-  def_plain<softsign>(m, "softsign");
-  def_plain<hardsigmoid>(m, "hardsigmoid");
-  def_plain<hardswish>(m, "hardswish");
+  def_unary<relu>(m, "relu");
+  def_unary<selu>(m, "selu");
+  def_unary<logsigmoid>(m, "logsigmoid");
+  def_unary<mish>(m, "mish");
+  def_unary<softsign>(m, "softsign");
+  def_unary<hardsigmoid>(m, "hardsigmoid");
+  def_unary<hardswish>(m, "hardswish");
   def_scaled<leaky_relu>(m, "leaky_relu", "negative_slope", 0.01);
   def_scaled<elu>(m, "elu", "alpha", 1.0);
   def_scaled<celu>(m, "celu", "alpha", 1.0);

@@ -268,20 +268,7 @@ class Ticket:
     def done(self) -> bool:
         """Whether the task is done. Raises TaskError if it failed."""
     def wait(self, timeout: float | None = None) -> None:
-        """Wait for the task; the same as Runtime.wait(ticket, timeout).
-
-        Parameters
-        ----------
-        timeout : float or None
-            Seconds; None waits for ever.
-
-        Raises
-        ------
-        Timeout
-            If it is not done in time.
-        TaskError
-            If the task failed.
-        """
+        """Wait for the task; the same as Runtime.wait(ticket, timeout)."""
     def add_done_callback(
         self, callback: Callable[[Ticket], object], /
     ) -> None:
@@ -1100,10 +1087,6 @@ class Runtime(metaclass=_RuntimeType):
             Of an element type of docs/python.md; what NumPy lacks is of ml_dtypes.
         dtype : dtype or None
             Convert to it first; None keeps the source's.
-
-        Returns
-        -------
-        Array
         """
     def empty(
         self,
@@ -1117,43 +1100,19 @@ class Runtime(metaclass=_RuntimeType):
         shape : int or sequence of int
         dtype : dtype
             "bfloat16" too, which NumPy has not.
-
-        Returns
-        -------
-        Array
         """
     def zeros(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: npt.DTypeLike = "float32",
     ) -> Array:
-        """Return an array of zeros; the filling is a task like any other.
-
-        Parameters
-        ----------
-        shape : int or sequence of int
-        dtype : dtype
-
-        Returns
-        -------
-        Array
-        """
+        """Return an array of zeros; the filling is a task like any other."""
     def ones(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: npt.DTypeLike = "float32",
     ) -> Array:
-        """Return an array of ones; the filling is a task like any other.
-
-        Parameters
-        ----------
-        shape : int or sequence of int
-        dtype : dtype
-
-        Returns
-        -------
-        Array
-        """
+        """Return an array of ones; the filling is a task like any other."""
     def full(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
@@ -1168,10 +1127,6 @@ class Runtime(metaclass=_RuntimeType):
         value : number, or an array that broadcasts to the shape
         dtype : dtype or None
             None: that of the value, as NumPy's.
-
-        Returns
-        -------
-        Array
 
         Raises
         ------
@@ -1193,10 +1148,6 @@ class Runtime(metaclass=_RuntimeType):
             As of numpy.arange(): start alone is the stop.
         dtype : dtype or None
             None: int64 or float64, as NumPy's.
-
-        Returns
-        -------
-        Array, one axis
         """
     def linspace(
         self,
@@ -1217,10 +1168,6 @@ class Runtime(metaclass=_RuntimeType):
             Whether stop is the last one.
         dtype : dtype or None
             None: float64, as NumPy's.
-
-        Returns
-        -------
-        Array, one axis
         """
     def zeros_like(
         self, like: Any, dtype: npt.DTypeLike | None = None
@@ -1232,10 +1179,6 @@ class Runtime(metaclass=_RuntimeType):
         like : array of anybody
         dtype : dtype or None
             None: the array's.
-
-        Returns
-        -------
-        Array
         """
     def submit(
         self,
@@ -1433,10 +1376,6 @@ class Runtime(metaclass=_RuntimeType):
             read 0, or write nowhere, and the task fails with TaskError. None: if
             GPUOS_CHECKED is 1.
 
-        Returns
-        -------
-        Operator
-
         Raises
         ------
         InvalidArgument
@@ -1464,10 +1403,6 @@ class Runtime(metaclass=_RuntimeType):
         ----------
         definitions : iterable of dict or Definition
             The arguments of define() by name, 'name' among them.
-
-        Returns
-        -------
-        list of Operator
 
         Raises
         ------
@@ -1603,10 +1538,6 @@ class Runtime(metaclass=_RuntimeType):
         op : str, Operator or Alias
             What it means at first.
 
-        Returns
-        -------
-        Alias
-
         Raises
         ------
         InvalidArgument
@@ -1678,13 +1609,7 @@ class Runtime(metaclass=_RuntimeType):
         options: JitOptions | Sequence[str] | None = None,
         include_dirs: Sequence[str | os.PathLike[str]] = ...,
     ) -> Session:
-        """A session whose functions can become operators of this runtime.
-
-        Parameters
-        ----------
-        options : JitOptions or sequence of str
-        include_dirs : sequence of str or path
-        """
+        """A session whose functions can become operators of this runtime."""
     def close(self) -> None:
         """Run what is pending, stop the workers and raise what went wrong.
 
@@ -2090,18 +2015,9 @@ class Fused:
         self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any
     ) -> Any: ...
     def warm(self, *args: Any, **kwargs: Any) -> Program:
-        """Trace the function for arguments like these without a run.
-
-        Returns
-        -------
-        Program
-        """
+        """Trace the function for arguments like these without a run."""
     def compile(self, *args: Any, **kwargs: Any) -> Program:
         """warm(), and wait until the runtime has compiled the program.
-
-        Returns
-        -------
-        Program
 
         Raises
         ------
@@ -2486,12 +2402,7 @@ class JitModule:
     def global_bytes(self, name: str) -> int:
         """The size of one."""
     def read(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """A copy of a variable.
-
-        Returns
-        -------
-        numpy.ndarray, shape (n,)
-        """
+        """A copy of a variable."""
     def write(self, name: str, values: npt.ArrayLike) -> None:
         """Set a variable.
 
@@ -2577,12 +2488,6 @@ class Session:
     Later cells see earlier ones; what is defined again replaces the
     version before. Compiling and linking need no GPU.
 
-    Parameters
-    ----------
-    options : JitOptions or sequence of str
-    include_dirs : sequence of str or path
-    device : int
-
     Raises
     ------
     InvalidArgument, BackendUnavailable
@@ -2650,12 +2555,7 @@ class Session:
     def nbytes(self, name: str) -> int:
         """Of a variable."""
     def read(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """A copy of a variable.
-
-        Returns
-        -------
-        numpy.ndarray, shape (n,)
-        """
+        """A copy of a variable."""
     def write(self, name: str, values: npt.ArrayLike) -> None:
         """Set a variable. Lists and numbers become of its type; the bytes
         of anything else are copied.

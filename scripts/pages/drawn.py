@@ -4,9 +4,9 @@
     python -m gpuos bench torch --json torch.json
     scripts/figures readme torch.json [--commit HASH]
 
-The queue's table has unchanged rows of docs/measurements.md. The chart shows
-docs/pictures/gains.json. It has each program's ratio of eager's time to ours,
-our time, and the peers' times. The file of a run first replaces gains.json.
+The queue's table has unchanged rows of docs/measurements.md. The file of a run
+first replaces the table of programs. The chart shows that table: how many times
+as fast as eager PyTorch each arm runs a program.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ QUEUE = {
         "a kernel above 50 us: `x[:, 1:] - x[:, :-1]` of 64 Mi, over a copy"
     ),
 }
+HEAD = "| times as fast as eager PyTorch |"
 PARALLEL = "graph parallel"  # independent operations
 SECTION = re.compile(
     r"^<!-- bench \w+ -->\n(.*?)<!-- end -->", re.MULTILINE | re.DOTALL
@@ -75,68 +76,60 @@ END, BOLD = ' text-anchor="end"', ' font-weight="600"'
 FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
-def factors(program: dict[str, Any]) -> dict[str, float]:
-    """Return the speed of each arm relative to eager."""
-    eager_us = program["over eager"] * program["us"]
-    found = {OURS: program["over eager"]}
-    for name, us in program.get("peers us", {}).items():
-        found[name] = eager_us / us
-    return found
-
-
-def taken_from(run: dict[str, Any], commit: str) -> dict[str, Any]:
-    """Return the data for the chart from the JSON of `bench torch`."""
+def gains_of(run: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Return each arm's speed over eager from the JSON of `bench torch`."""
     rows = {
         row["name"].removesuffix(", over eager"): row for row in run["rows"]
     }
-    programs = []
-    for name in PROGRAMS:
+    gains = {}
+    for name, text in PROGRAMS.items():
         row = rows.get(name)
         if row is None or row["value"] is None:
             sys.exit(f"expected a measured row {name!r}, came none")
-        # A missing peer has a text, the reason.
-        times = {
-            peer.removesuffix(" us"): us
-            for peer, us in row["peers"].items()
-            if peer.endswith(" us") and not isinstance(us, str)
-        }
-        compiled = [us for k, us in times.items() if k.startswith(COMPILER)]
-        peers = {GRAPH: times[GRAPH]} if GRAPH in times else {}
-        peers |= {COMPILER: min(compiled)} if compiled else {}
-        program = {"name": name, "over eager": row["value"]}
-        program |= {"us": row["also"]["ours us"], "peers us": peers}
-        programs.append(program)
-    one = {"what": "all", "date": run["date"][:DATE], "commit": commit}
-    one["from"] = run["command"]
-    return {"device": run["device"], "runs": [one], "programs": programs}
+        found = {OURS: row["value"]}
+        for peer, us in row["peers"].items():
+            arm = COMPILER if peer.startswith(COMPILER) else peer[:-3]
+            # A missing peer has a text, the reason.
+            if arm in ARMS and peer.endswith(" us") and not isinstance(us, str):
+                factor = row["value"] * row["also"]["ours us"] / us
+                found[arm] = max(factor, found.get(arm, 0.0))
+        gains[text] = found
+    return gains
 
 
-def source_of(content: dict[str, Any]) -> str:
-    """Return the place and dates of the measurements as one sentence."""
-    parts = [
-        f"{run['what']} {run['date']}, commit {run['commit']}"
-        for run in content["runs"]
-    ]
-    return f"One {content['device']}; {'; '.join(parts)}."
+def source_of(run: dict[str, Any], commit: str) -> str:
+    """Return the place and date of a run as one sentence."""
+    date = run["date"][:DATE]
+    return f"One {run['device']}; {date}, commit {commit}."
 
 
-def table(content: dict[str, Any]) -> str:
+def table(gains: dict[str, dict[str, float]], source: str) -> str:
     """Return the README's table of programs."""
-    lines = [
-        f"| times as fast as eager PyTorch | {' | '.join(ARMS)} |",
-        "|---|---:|---:|---:|",
-    ]
-    for program in content["programs"]:
-        found = factors(program)
-        best = max(found, key=lambda name: found[name])
-        cells = [PROGRAMS[program["name"]]]
-        for name in ARMS:
-            text = number(found[name]) if name in found else ""
-            is_best = name == best and found[name] > 1.05
+    lines = [f"{HEAD} {' | '.join(ARMS)} |", "|---|---:|---:|---:|"]
+    for name, found in gains.items():
+        best = max(found, key=lambda arm: found[arm])
+        cells = [name]
+        for arm in ARMS:
+            text = number(found[arm]) if arm in found else ""
+            is_best = arm == best and found[arm] > 1.05
             cells.append(f"**{text}**" if is_best else text)
         lines.append(f"| {' | '.join(cells)} |")
-    text = f"{source_of(content)} Empty: not measured."
+    text = f"{source} Empty: not measured."
     return "\n".join([*lines, "", textwrap.fill(text, 100)]) + "\n"
+
+
+def read_table(page: str) -> tuple[dict[str, dict[str, float]], str]:
+    """Return the programs of the README's table, and its source."""
+    text = page.partition(HEAD)[2].partition("<!-- end -->")[0]
+    gains = {}
+    for line in text.splitlines():
+        name, *cells = cells_of(line.replace("**", ""))
+        if name in PROGRAMS.values():
+            pairs = zip(ARMS, cells, strict=True)
+            gains[name] = {
+                arm: float(cell.replace(",", "")) for arm, cell in pairs if cell
+            }
+    return gains, " ".join(text.rpartition("|\n")[2].split()).split(" Em")[0]
 
 
 def across(value: float) -> float:
@@ -188,11 +181,12 @@ def frame(low: int, theme: str) -> Iterator[str]:
         yield words(x, low + 16, text, dark, ' text-anchor="middle"')
 
 
-def chart(content: dict[str, Any], theme: str) -> str:
+def chart(gains: dict[str, dict[str, float]], source: str, theme: str) -> str:
     """Return the SVG with a line per program and a mark per arm."""
     dark, faint, arms = THEMES[theme]
-    height = TOP + ROW * len(content["programs"]) + BOTTOM
-    title = f"Speed over eager PyTorch on one {content['device']}"
+    height = TOP + ROW * len(gains) + BOTTOM
+    device = source.partition(";")[0].removeprefix("One ")
+    title = f"Speed over eager PyTorch on one {device}"
     font = f'font-family="{FONT}" font-size="13"'
     size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     lines = [
@@ -201,10 +195,8 @@ def chart(content: dict[str, Any], theme: str) -> str:
         words(12, 22, title, dark, ' font-size="16"'),
         *frame(height - BOTTOM, theme),
     ]
-    for index, program in enumerate(content["programs"]):
+    for index, (label, found) in enumerate(gains.items()):
         y = TOP + ROW * index
-        found = factors(program)
-        label = PROGRAMS[program["name"]]
         lines.append(words(LABELS - 14, y + 4.5, label, dark, END))
         ends = [across(value) for value in (*found.values(), 1)]
         lines.append(line(min(ends), max(ends), y, y, f"{faint} 2"))
@@ -215,7 +207,7 @@ def chart(content: dict[str, Any], theme: str) -> str:
         text = f"{number(found[OURS])} x"
         lines.append(words(WIDTH - 4, y + 4.5, text, arms[0], END + BOLD))
     small = ' font-size="11"'
-    lines.append(words(12, height - 6, source_of(content), dark, small))
+    lines.append(words(12, height - 6, source, dark, small))
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -260,18 +252,17 @@ def main(arguments: list[str]) -> int:
     add("--measured", type=Path, default=where)
     add("--folder", type=Path, default=ROOT / "docs" / "pictures")
     options = parser.parse_args(arguments)
-    kept = options.folder / "gains.json"
-    content = json.loads((options.run or kept).read_text(encoding="utf-8"))
-    if options.run:
-        content = taken_from(content, options.commit)
     measured = options.measured.read_text(encoding="utf-8")
     page = options.page.read_text(encoding="utf-8")
-    page = put(page, "gains", table(content))
+    if options.run:
+        run = json.loads(options.run.read_text(encoding="utf-8"))
+        text = table(gains_of(run), source_of(run, options.commit))
+        page = put(page, "gains", text)
+    gains, source = read_table(page)
     texts = {options.page: put(page, "queue", queue_table(measured))}
     for theme in THEMES:
-        texts[options.folder / f"gains-{theme}.svg"] = chart(content, theme)
-    if options.run:
-        texts[kept] = json.dumps(content, indent=1) + "\n"
+        picture = chart(gains, source, theme)
+        texts[options.folder / f"gains-{theme}.svg"] = picture
     # Write all files or none. A missing row ends the script before this.
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")

@@ -53,15 +53,6 @@ def test_every_row_is_measured_or_says_why_not(run_tiny, capsys, tmp_path):
     assert "2 swaps" in lost["note"]
 
 
-def test_markdown_has_a_line_for_each_row(run_tiny, tmp_path):
-    path = tmp_path / "table.md"
-    for asked, columns in (((), 4), (("--asked",), 5)):
-        run_tiny("--only", "host", "define", "--markdown", str(path), *asked)
-        lines = [x for x in path.read_text().splitlines() if x.startswith("|")]
-        assert len(lines) == 2 + 4
-        assert {line.count("|") for line in lines} == {columns + 1}
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

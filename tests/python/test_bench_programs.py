@@ -29,7 +29,6 @@ TINY = context.Sizes(
     program_shapes=10,
     program_operations=(1, 10),
     program_elems=(64, 1024),
-    program_pending=(1, 16),
 )
 
 
@@ -50,7 +49,6 @@ def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     for name, x in (
         ("operations", [1, 10]),
         ("elements", [64, 1024]),
-        ("pending", [1, 16]),
     ):
         assert series[name]["x"] == x
     for one in series.values():

@@ -115,11 +115,8 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
     add("--asked", action="store_true", help=what)
     what = "some measurements: " + ", ".join(names)
     add("--only", nargs="+", choices=names, metavar="NAME", help=what)
-    files = {
-        "json": "everything, for programs",
-        "markdown": "the table as Markdown",
-    }
+    what = "write everything, for programs"
+    add("--json", type=Path, metavar="PATH", help=what)
     if command.has_plot:
-        files["plot"] = "time over sizes and counts, as PNG or SVG"
-    for name, what in files.items():
-        add(f"--{name}", type=Path, metavar="PATH", help=f"write {what}")
+        what = "write time over sizes and counts, as PNG or SVG"
+        add("--plot", type=Path, metavar="PATH", help=what)

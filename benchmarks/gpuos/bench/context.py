@@ -58,10 +58,6 @@ class Sizes:
         tuple(64 << 2 * k for k in range(11)),
         host=tuple(64 << 2 * k for k in range(6)),
     )
-    program_pending: tuple[int, ...] = size(
-        tuple(1 << 2 * k for k in range(11)),
-        host=tuple(1 << 2 * k for k in range(6)),
-    )
     torch_operations: int = size(10_000, quick=5000)
     torch_steps: int = size(200, quick=50, host=50)
     torch_matmuls: int = size(1000, quick=200, host=100)

@@ -35,8 +35,6 @@ from gpuos.bench.timing import MICRO, seconds_of
 TABLE = Table()
 ROOM = 4 << 20  # elements of all sets, unless one has more
 MOST_CHECKED = 1 << 16
-MOST_PEER_CALLS = 1024
-PEER_REPS = 3
 
 
 @TABLE.rows("shapes", "a new shape in every call over one shape | x <= 1.2")
@@ -136,36 +134,6 @@ def run_elements(context: Context, row: Row) -> None:
     x = list(context.sizes.program_elems)
     series = Series("elements", f"us a call, {OPERATIONS} operations", x)
     _put_lines(context, row, series, [(OPERATIONS, each) for each in x])
-
-
-@TABLE.rows("pending", "points of time over pending calls |")
-def run_pending(context: Context, row: Row) -> None:
-    x = list(context.sizes.program_pending)
-    series = Series("calls awaited together", f"us a call, n={ELEMS}", x)
-    context.series["pending"] = series
-    program = _loops.Program(OPERATIONS)
-
-    def us(rig: _loops.Rig, calls: int) -> float:
-        reps = _reps(context.sizes, calls)
-        times = _loops.program_stream_ns(rig, program, ELEMS, calls, reps)
-        return median(times) / 1e3
-
-    with context.rig("resident", compile_programs_after=0) as rig:
-        for tier in ("interpreted", "compiled"):
-            if tier == "compiled":
-                compile_now(rig, program)
-            wrong = _loops.program_wrong(rig, OPERATIONS, ELEMS, CHECKED_SETS)
-            check_right(wrong, tier)
-            for calls in x:
-                series.add(tier, us(rig, calls))
-    peers = make_peers(context, chain_work(ELEMS), with_compilers=False)
-    for calls in x:
-        # A line ends before the first point that would take seconds.
-        if calls <= MOST_PEER_CALLS:
-            stream_us = partial(Peer.stream_us, calls=calls, reps=PEER_REPS)
-            for name, value in values_of(peers, stream_us).items():
-                series.add(name, value)
-    row.value = points(series)
 
 
 def _reps(sizes: Sizes, size: int) -> int:

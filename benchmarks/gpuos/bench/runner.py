@@ -71,12 +71,8 @@ class Run:
         self._line.clear()
         self._save()
         say("\n" + tables.summary(self._view, self.rows))
-        environment = self.bench.environment
-        if self.options.markdown:
-            rows = self._shown(self.rows)
-            text = self._view.markdown(environment, rows)
-            self.options.markdown.write_text(text)
         if self.options.plot and self.series:
+            environment = self.bench.environment
             try:
                 plots.write_plot(self.options.plot, environment, self.series)
             except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Show rows as tables for a terminal and for Markdown, and as JSON.
+"""Show rows as tables for a terminal, and as JSON.
 
 The same rows have two tables. `SCREEN` compares with peers. `ASKED` compares
 with the targets, and also shows rows without a value.
@@ -148,28 +148,6 @@ class View:
         where = f"{where_of(environment)}, {environment['date'][:10]}"
         head = f"{where}\n\n{self.note}{self.lines(*self.heads)}"
         return f"{head}\n{'-' * sum(self.widths)}"
-
-    def markdown(self, environment: dict[str, Any], rows: Sequence[Row]) -> str:
-        """Return a Markdown section with the same rows."""
-        head = f"{where_of(environment)}, {environment['date']}"
-        versions = [f"{k} {v}" for k, v in environment["versions"].items()]
-        if self is ASKED:
-            image = f"worker image {environment['worker_image']}"
-            head += (
-                f"; {', '.join(versions)}; {environment['workers']}, {image}."
-            )
-        sides = "|".join(["---", *["---:"] * (len(self.heads) - 2), "---"])
-        table = [self.heads, *(self.cells(row) for row in rows)]
-        lines = [
-            " | ".join(
-                cell.replace(" | ", "; ").replace("|", "/") for cell in row
-            )
-            for row in table
-        ]
-        first, *others = [f"| {line} |" for line in lines]
-        command = f"    {environment['command']}"
-        text = [head, "", command, "", first, f"|{sides}|", *others, ""]
-        return "\n".join(text)
 
 
 def where_of(environment: dict[str, Any]) -> str:
