@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import session_programs
-import session_programs_last
 import session_programs_more
 from deadlines import WAIT_S
 from session_support import make_session
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 PROGRAMS: session_programs.Programs = {
     **session_programs.PROGRAMS,
     **session_programs_more.PROGRAMS,
-    **session_programs_last.PROGRAMS,
     "vectors and events": (
         r"""
 #include <stdio.h>
