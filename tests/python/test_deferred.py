@@ -112,18 +112,6 @@ def by_expression(rt, x):
     rt.submit(op, rt.zeros(x.shape), out=x)
 
 
-def by_whole_operator(rt, x):
-    name = next(NAMES)
-    source = f"""
-    GPUOS_OPERATOR({name}) {{
-      float* out = task.pointer<float>(0);
-      for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
-        out[i] = -1;
-    }}
-    """
-    rt.submit(rt.define(name, source=source, inputs=0), out=x)
-
-
 def by_in_place(_rt, x):
     x *= 0
     x -= 1

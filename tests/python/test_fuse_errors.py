@@ -46,6 +46,32 @@ def assign(x):
     return x
 
 
+def assign_a_row(x):
+    x[1] = 0  # here
+    return x
+
+
+def add_in_place(x):
+    x += x  # here
+
+
+def copy_into(x):
+    np.copyto(x, 1)  # here
+
+
+def add_where(x):
+    return np.add(x, 1, where=x > 2)  # here
+
+
+def an_attribute(x):
+    assert not hasattr(x, "strides")
+    return x.take(0)  # here
+
+
+def a_power_below_0(x):
+    return x.astype("int32") ** -1  # here
+
+
 def a_mask(x):
     return x[x > 0]  # here
 
@@ -163,6 +189,11 @@ def large_integer(x):
         (as_index, "no memory"),
         (as_array, "__array__"),
         (assign, "changed"),
+        (assign, "make a new one, which the function returns"),
+        (assign_a_row, "where() and concatenate() make a new one"),
+        (copy_into, "where() makes a new one, which the function returns"),
+        (add_where, "return what is computed of where()"),
+        (a_power_below_0, "exponent of 0 or more"),
         (a_mask, "where() chooses"),
         (indices, "no indices by arrays"),
         (a_bool, "got bool; a program"),
@@ -175,10 +206,10 @@ def large_integer(x):
         (capture, "argument of the function"),
         (capture_left, "argument of the function"),
         (capture_in_a_function, "argument of the function"),
-        (unknown_function, "numpy.sort"),
+        (unknown_function, "numpy.sort: a fused function has no such"),
         (unknown_ufunc, "spacing"),
-        (matrices, "matrices"),
-        (to_out, "out="),
+        (matrices, "no products of matrices; call this one with arguments"),
+        (to_out, "return what is computed, and give out= to the call"),
         (a_text, "builtins.str"),
         (one_where, "where"),
         (a_wrong_axis, "axes of -1 to 0, got 3"),
@@ -209,6 +240,16 @@ def test_the_line_is_named(host, function, told):
     assert error.__cause__ is None
     assert error.__context__ is None or error.__suppress_context__
     assert line in [entry.lineno + 1 for entry in caught.traceback]
+
+
+def test_a_changed_argument_says_to_return_it(host):
+    with pytest.raises(gpuos.InvalidArgument, match="return x, and give out=x"):
+        host.fuse(add_in_place)(host.zeros(3))
+
+
+def test_an_attribute_that_a_value_has_not_says_so(host):
+    with pytest.raises(AttributeError, match=r"^take: a traced value has no"):
+        host.fuse(an_attribute)(host.zeros(3))
 
 
 def helper(x):

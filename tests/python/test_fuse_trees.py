@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from peers_support import on, same
 
 import gpuos
 
@@ -35,33 +36,13 @@ CASES = {
 # The operations on X and Y for each kind of result.
 RESULTS = {
     "dict": lambda x, y: {"sum": x + y, "more": {"product": x * y}},
+    "others": lambda x, y: {
+        "x": x * y,
+        "n": 2.5,
+        "more": (None, "name", 3, ()),
+    },
     "mixed": lambda x, y: [x + y, {"t": (x - y, Pair(x * 2, [y]))}],
 }
-
-
-def on(rt, tree):
-    """The same tree with arrays of the runtime."""
-    if isinstance(tree, dict):
-        return {key: on(rt, part) for key, part in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_make"):
-        return type(tree)._make([on(rt, part) for part in tree])
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(on(rt, part) for part in tree)
-    return rt.array(tree) if isinstance(tree, np.ndarray) else tree
-
-
-def same(got, wanted):
-    assert isinstance(got, type(wanted)) or hasattr(wanted, "dtype")
-    if isinstance(wanted, dict):
-        assert list(got) == list(wanted)
-        got, wanted = [*got.values()], [*wanted.values()]
-    if isinstance(wanted, (list, tuple)):
-        for one, other in zip(got, wanted, strict=True):
-            same(one, other)
-        return
-    np.testing.assert_allclose(
-        got.numpy() if isinstance(got, gpuos.Array) else got, wanted
-    )
 
 
 @pytest.mark.parametrize("name", CASES)
