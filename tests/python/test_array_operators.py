@@ -176,29 +176,6 @@ def test_assignment(rt, index, dtype):
             np.testing.assert_array_equal(got.numpy(), wanted)
 
 
-def test_overlapping_arrays_are_read_first(rt):
-    """Compare all pairs of slices of six elements, and transposed matrices."""
-    slices = {}
-    for begin, end, step in itertools.product(
-        range(6), range(7), (1, 2, -1, -2)
-    ):
-        one = slice(begin, end if step > 0 else None, step)
-        slices[np.arange(6)[one].tobytes()] = one
-    start = np.arange(1, 7)
-    for a, b in itertools.product(slices.values(), repeat=2):
-        if start[a].shape != start[b].shape:
-            continue
-        # NumPy itself reads x[2] after it was written in x[:6:2] = x[:3].
-        wanted, got = start.copy(), rt.array(start)
-        wanted[a] = wanted[b].copy()
-        wanted[a] = wanted[a] * wanted[b]
-        wanted[a] = wanted[a] + wanted[b]
-        got[a] = got[b]
-        got[a] *= got[b]
-        np.add(got[a], got[b], out=got[a])
-        np.testing.assert_array_equal(got.numpy(), wanted, f"{a}, {b}")
-
-
 def test_turned_arrays_are_read_first(rt):
     wanted = np.arange(9).reshape(3, 3)
     got = rt.array(wanted)

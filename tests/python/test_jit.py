@@ -145,15 +145,6 @@ def test_error_has_a_place_and_a_caret() -> None:
     assert "1 error detected" in error.log
 
 
-@pytest.mark.usefixtures("nvrtc")
-def test_unknown_names_list_what_there_is() -> None:
-    module = compiled(SOURCE, name_expressions=NAMES)
-    with pytest.raises(
-        gpuos.InvalidArgument, match=r"scale<float>.*got 'scale<int>'"
-    ):
-        module["scale<int>"]
-
-
 @pytest.mark.skipif(has_cuda(), reason="there is a GPU")
 @pytest.mark.usefixtures("nvrtc")
 def test_compiling_needs_no_gpu_and_loading_does() -> None:
