@@ -34,16 +34,6 @@ def test_parameters_come_by_name_in_any_order(rt):
         rt.submit(op, x, out=out, m=3, b=1, c=2)
 
 
-def test_many_dtypes_are_defined_at_once(rt):
-    rt.define("twice", "o = 2 * x", dtype=["float32", "int64"])
-    for dtype in ("float32", "int64"):
-        x, out = rt.array(np.arange(5, dtype=dtype)), rt.empty(5, dtype)
-        rt.submit("twice", x, out=out)
-        np.testing.assert_array_equal(out.numpy(), 2 * np.arange(5))
-    with pytest.raises(gpuos.InvalidArgument, match="float64"):
-        rt.submit("twice", rt.zeros(1, "float64"), out=rt.zeros(1, "float64"))
-
-
 def test_a_whole_operator_is_compiled(rt):
     source = """
     GPUOS_OPERATOR(last) {
@@ -79,21 +69,6 @@ def test_wrong_definitions_leave_nothing(rt):
         with pytest.raises(gpuos.InvalidArgument):
             rt.define(**case)
     assert rt.operators() == names
-
-
-def test_replace_keeps_the_parameters(rt):
-    op = rt.define("f", "o = alpha * x + y", params={"alpha": "float32"})
-    x, y = rt.array(np.full(4, 3, dtype="f4")), rt.array(np.ones(4, dtype="f4"))
-    old, new = rt.empty(4), rt.empty(4)
-    rt.submit(op, x, y, out=old, alpha=2)
-    rt.replace(op, "o = alpha * x - y")
-    rt.submit("f", x, y, out=new, alpha=2)
-    assert old.numpy().tolist() == [7] * 4
-    assert new.numpy().tolist() == [5] * 4
-    with pytest.raises(gpuos.InvalidArgument):
-        rt.replace(op, "o = ")
-    rt.submit("f", x, y, out=new, alpha=1)
-    assert new.numpy().tolist() == [2] * 4
 
 
 def test_an_undefined_name_is_free_and_means_the_new_operator(rt):

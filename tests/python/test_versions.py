@@ -103,30 +103,6 @@ def test_who_comes_second_is_told(rt, x):
     assert run(rt, op, x) == [3.0, 4.0]
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "copy", "fill"])
-def test_built_in_ones_are_replaced_and_restored(rt, x, name):
-    inputs = {"copy": 1, "fill": 0}.get(name, 2)
-    params = {"value": 3.0} if name == "fill" else {}
-
-    def made():
-        out = rt.empty(x.shape, x.dtype)
-        rt.submit(name, *[x] * inputs, out=out, **params)
-        return out.numpy().tolist()
-
-    before = made()
-    text = " + ".join([*"ab"[:inputs], *params, "100"])
-    rt.replace(name, f"o = {text}")
-    total = x.numpy() * inputs + sum(params.values()) + 100
-    assert made() == total.tolist()
-    # Operators of arrays and fused functions are unchanged.
-    assert (x + x).numpy().tolist() == [2.0, 4.0]
-    assert (x / x).numpy().tolist() == [1.0, 1.0]
-    rt.restore(name)
-    assert made() == before
-    rt.rollback(name)
-    assert made() == total.tolist()
-
-
 def test_a_transaction_is_whole_or_not_at_all(rt, x):
     first = rt.define("first", "o = x + 1")
     with rt.transaction() as change:
