@@ -46,7 +46,7 @@ def an_attribute(x):
 
 
 def line_of(function):
-    """The line of a lambda, or the marked one of a function."""
+    """Return the line of a lambda, or the marked one of a function."""
     if function.__name__ == "<lambda>":
         return function.__code__.co_firstlineno
     lines, first = inspect.getsourcelines(function)

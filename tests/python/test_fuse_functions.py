@@ -34,12 +34,7 @@ sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 import vocabulary
 
 COMPARISONS = [
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-    operator.eq,
-    operator.ne,
+    getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
 ]
 
 

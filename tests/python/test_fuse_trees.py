@@ -212,19 +212,6 @@ def test_64_inputs_and_32_outputs(rt):
     same(total([rt.array(x) for x in arrays[:24]]), sum(arrays[:24]))
 
 
-def test_a_polynomial_of_40_coefficients(rt):
-    coefficients = np.random.default_rng(1).random(40)
-
-    def polynomial(x):
-        y = 0.0 * x
-        for c in coefficients.tolist():
-            y = y * x + c
-        return y
-
-    x = np.linspace(-1, 1, 1000)
-    same(rt.fuse(polynomial)(rt.array(x)), polynomial(x))
-
-
 def test_too_many_or_cyclic(rt):
     x = rt.array(X)
     with pytest.raises(gpuos.InvalidArgument, match="64"):

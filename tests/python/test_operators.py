@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from deadlines import WAIT_S
+from fuse_support import DTYPES
 
 import gpuos
 
@@ -32,6 +33,21 @@ def test_parameters_come_by_name_in_any_order(rt):
         rt.submit(op, x, out=out, m=3)
     with pytest.raises(gpuos.InvalidArgument, match="'c'; it has m b"):
         rt.submit(op, x, out=out, m=3, b=1, c=2)
+
+
+@pytest.mark.parametrize("kind", DTYPES, ids=str)
+def test_an_output_may_be_of_a_later_kind(rt, kind):
+    x = np.array([0, 1, 2, 3], kind)
+    op = rt.define("f", "o = x")
+    order = "buifc"
+    for to in DTYPES:
+        out = rt.empty(4, to)
+        if order.index(to.kind) < order.index(kind.kind):
+            with pytest.raises(gpuos.InvalidArgument):
+                rt.submit(op, rt.array(x), out=out)
+        else:
+            rt.submit(op, rt.array(x), out=out)
+            np.testing.assert_array_equal(out.numpy(), x.astype(to))
 
 
 def test_a_whole_operator_is_compiled(rt):

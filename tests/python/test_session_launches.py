@@ -284,29 +284,6 @@ def test_a_name_is_one_thing_on_both_sides(session):
 
 
 @pytest.mark.gpu
-def test_memory_and_launches_keep_their_order(cuda):
-    session = make_session(cuda)
-    session.run(
-        "__global__ void scale(float* x, float by, int n) {\n"
-        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "  if (i < n) x[i] *= by;\n}\n"
-        "constexpr int n = 1000; float host[n]; float* x = nullptr;"
-    )
-    result = session.run(
-        "for (int i = 0; i < n; ++i) host[i] = i;\n"
-        "cudaMalloc(&x, sizeof host);\n"
-        "cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);\n"
-        "for (int i = 0; i < 3; ++i)\n"
-        "  scale<<<(n + 127) / 128, 128>>>(x, 2, n);\n"
-        "cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);\n"
-        "int code = cudaFree(x);"
-    )
-    assert result.launches == 3
-    assert session["code"] == 0
-    np.testing.assert_array_equal(session["host"], np.arange(1000) * 8)
-
-
-@pytest.mark.gpu
 def test_arrays_of_python_and_variables_of_the_device_are_arguments(cuda):
     session = make_session(cuda)
     session.run(
