@@ -327,57 +327,6 @@ int main( void ) {
         42,
         42,
     ),
-    "pi by chance": (
-        r"""
-#include <iomanip>
-#include <iostream>
-static const int THREADS = 64, BLOCKS = 16, TRIES = 1000;
-// a generator of our own: x = a x + c
-struct Lcg {
-  unsigned state;
-  __host__ __device__ explicit Lcg(unsigned seed) : state(seed * 2654435761u + 1u) {}
-  __host__ __device__ float operator()() {
-    state = state * 1664525u + 1013904223u;
-    return (state >> 8) * (1.0f / 16777216.0f);
-  }
-};
-__host__ __device__ int hits_of(unsigned seed) {
-  Lcg draw{seed};
-  int hits = 0;
-  for (int i = 0; i < TRIES; ++i) {
-    float x = draw(), y = draw();
-    if (x * x + y * y <= 1.f) hits++;
-  }
-  return hits;
-}
-__global__ void darts(int *hits) {
-  int id = blockIdx.x * blockDim.x + threadIdx.x;
-  hits[id] = hits_of(id);
-}
-int main() {
-  int *h_hits = NULL, *d_hits = NULL;
-  const size_t bytes = sizeof(int) * THREADS * BLOCKS;
-  cudaError_t status = cudaMallocHost((void**)&h_hits, bytes);
-  bool pinned = status == cudaSuccess;
-  if (!pinned) h_hits = new int[THREADS * BLOCKS];
-  if (cudaMalloc(&d_hits, bytes) == cudaSuccess) {
-    darts<<<BLOCKS, THREADS>>>(d_hits);
-    cudaMemcpy(h_hits, d_hits, bytes, cudaMemcpyDeviceToHost);
-    cudaFree(d_hits);
-  } else
-    for (int i = 0; i < THREADS * BLOCKS; i++) h_hits[i] = hits_of(i);
-  long long sum = 0;
-  for (int i = 0; i < THREADS * BLOCKS; i++) sum += h_hits[i];
-  if (pinned) cudaFreeHost(h_hits); else delete[] h_hits;
-  double pi = 4.0 * sum / (double(THREADS) * BLOCKS * TRIES);
-  std::cout << std::fixed << std::setprecision(4) << pi << '\n';
-  return int(pi * 100 + 0.5);
-}
-""",
-        ["darts"],
-        314,
-        314,
-    ),
     "bitonic sort": (
         r"""
 #include <algorithm>
