@@ -71,11 +71,6 @@ def test_a_submit_that_waits_for_room_lets_other_threads_run(rt, gate):
     rt.synchronize(WAIT_S)
 
 
-def test_two_threads_wait_for_one_ticket(rt, nap):
-    ticket = rt.submit(nap, out=rt.zeros(1), ns=100_000_000)
-    run_all([lambda: rt.wait(ticket, timeout=WAIT_S)] * 4)
-
-
 def test_close_while_others_submit(backend):
     rt = gpuos.Runtime(backend=backend)
     arrays = [rt.zeros(64) for _ in range(3)]
