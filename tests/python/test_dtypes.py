@@ -27,9 +27,7 @@ GPUOS_OPERATOR({name}) {{
         static_cast<{type}>(k * task.pointer<const {type}>(1)[i]);
 }}
 """
-BUILT_IN = ["float32", "float64", "int32", "int64"]
 COMPLEX = ["complex64", "complex128"]
-REST = [name for name in DTYPES if name not in (*BUILT_IN, "bool", *COMPLEX)]
 
 
 def times(rt, dtype):
