@@ -24,8 +24,11 @@ from wrong_things import (
     ENDINGS,
     KEYWORDS,
     NEEDS_GPU,
+    NUMBERS,
     OBJECTS,
+    ODD,
     SIZES,
+    TEXTS,
     TRACED,
     WITH_SIZES,
     draw_object,
@@ -439,6 +442,40 @@ class _Drawer:
             if hasattr(builtins, plain):
                 return ", ".join([plain, me, *given])
         return ", ".join([f"{me}.{name}", *given])
+
+
+class _Swept(_Drawer):
+    """Gives one argument a given thing, and the others what is right."""
+
+    care = 1.0
+
+    def __init__(
+        self, dice: random.Random, place: Parameter, thing: str, traced: bool
+    ) -> None:
+        super().__init__(dice, traced)
+        self.place, self.thing = place, thing
+
+    def argument(self, function: Callable, p: Parameter) -> str:
+        return self.thing if p is self.place else self.likely(function, p)
+
+    def left_out(self, _function: Callable) -> float:
+        return 0.0
+
+
+def swept(index: int) -> Case:
+    """Return calls of one function, each argument as one wrong thing after the
+    other."""
+    functions = [*OF_STUBS, *OF_VALUES]
+    index %= len(functions)
+    function, is_traced = functions[index], index >= len(OF_STUBS)
+    every = 16 if RARE.get(str(function), 1) < 0.5 else 4
+    dice = random.Random(index)
+    lines = [
+        _Swept(dice, p, thing, is_traced).call_of(function)
+        for p in function.parameters
+        for thing in [*NUMBERS, *TEXTS, *ODD][index % every :: every]
+    ]
+    return Case(tuple(lines), "a, b" if is_traced else "")
 
 
 def _class_of(annotation: str) -> str:
