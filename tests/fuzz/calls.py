@@ -456,7 +456,12 @@ class _Swept(_Drawer):
         self.place, self.thing = place, thing
 
     def argument(self, function: Callable, p: Parameter) -> str:
-        return self.thing if p is self.place else self.likely(function, p)
+        if p is self.place:
+            return self.thing
+        # Without a value NumPy handles the call itself.
+        is_first = p is function.parameters[0]
+        is_value = is_first and function.name.startswith("np.")
+        return "x" if is_value else self.likely(function, p)
 
     def left_out(self, _function: Callable) -> float:
         return 0.0
