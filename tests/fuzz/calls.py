@@ -106,6 +106,7 @@ MAY_RAISE = {
     "np.split": "AttributeError",  # so is this
     "np.astype": "AttributeError",  # and this
     "__getattr__": "AttributeError",
+    "__array_ufunc__": "ZeroDivisionError",  # Python's, of numbers alone
 }
 # gpuos.Array refuses these attributes, with a message about the alternative.
 LACKING = {n for n in dir(np.ndarray) if not n.startswith("_")}
@@ -456,23 +457,21 @@ class _Swept(_Drawer):
         self.place, self.thing = place, thing
 
     def argument(self, function: Callable, p: Parameter) -> str:
-        if p is self.place:
-            return self.thing
-        # Without a value NumPy handles the call itself.
-        is_first = p is function.parameters[0]
-        is_value = is_first and function.name.startswith("np.")
-        return "x" if is_value else self.likely(function, p)
+        return self.thing if p is self.place else self.likely(function, p)
 
     def left_out(self, _function: Callable) -> float:
         return 0.0
 
 
+# Functions of values are called in a traced function too, except NumPy's own.
+SWEPT = [(c, False) for c in OF_STUBS]
+SWEPT += [(c, True) for c in OF_VALUES if c.owner]
+
+
 def swept(index: int) -> Case:
     """Return calls of one function, each argument as one wrong thing after the
     other."""
-    functions = [*OF_STUBS, *OF_VALUES]
-    index %= len(functions)
-    function, is_traced = functions[index], index >= len(OF_STUBS)
+    function, is_traced = SWEPT[index % len(SWEPT)]
     every = 16 if RARE.get(str(function), 1) < 0.5 else 4
     dice = random.Random(index)
     lines = [

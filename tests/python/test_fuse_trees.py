@@ -154,7 +154,7 @@ def test_the_last_256_structures_are_kept(host):
     assert len(fused.programs()) == 256
     assert len(runs) == 301  # the one that was used in between stayed
     fused.replace(lambda d: 2 * sum(d.values()))
-    same(fused({"x": x}), 2 * np.ones(2))
+    same(fused({"x": x}), 2 * np.ones(2, "f4"))
 
 
 def test_what_is_in_no_array_decides(rt):

@@ -190,7 +190,7 @@ def test_what_is_refused_says_what_to_write(rt, text):
 
 
 WIDE = [2**64, -(2**63) - 1, 2**70, -(2**70), 10**400, -(10**400)]
-WIDE += [-129, -1, 127, 128, 256, 300, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)]
+WIDE += [-129, -1, 127, 128, 256, 300, 2**63 - 1, -(2**63)]
 COMPARISONS = ["less", "less_equal", "greater", "greater_equal"]
 
 
