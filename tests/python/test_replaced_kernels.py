@@ -95,9 +95,10 @@ def run_simulated(run_python):
 
 KEPT = """
 import gpuos
+import numpy as np
 text = "__device__ int v = 1; __global__ void k(int* x) { *x = v; }"
 module = gpuos.JitModule(text, ["&v"])
-module.write("v", [7])
+module.write("v", np.int32([7]))
 print(module.replace(text + " ", keep=["v"]), module.read("v", "int32"))
 print(module.replace(text), module.read("v", "int32"))
 """
