@@ -74,6 +74,17 @@ def test_operators_in_place(rt, function):
     np.testing.assert_array_equal(view.numpy(), [10, 1, 12, 3, 14, 5])
 
 
+def test_divmod_gives_two(rt):
+    x, y = np.array([7.0, -7, 3]), np.array([2.0, 2, -2])
+    for pair in ((x, y), (x, 2.0), (7.0, y)):
+        ours = [rt.array(v) if v is x or v is y else v for v in pair]
+        for both in (divmod, rt.fuse(divmod)):
+            for got, wanted in zip(both(*ours), divmod(*pair), strict=True):
+                assert_close(got.numpy(), wanted)
+    with pytest.raises(TypeError):
+        pow(rt.array(x), 2, 3)
+
+
 class Other:
     """An object of a type that NumPy does not know."""
 

@@ -230,6 +230,9 @@ def test_views_of_numbers_and_short_floats(rt):
     checks = [
         lambda x: np.broadcast_to(x.sum(), (2, 2)),
         lambda x: x.sum().reshape(1, 1),
+        lambda x: x[:1].squeeze(0).clip(2, 3),
+        lambda x: x.copy().clip(None, 3),
+        lambda x: x.flatten() + x.ravel(),
         lambda x: (x + 1)[None][:, 0, ..., None],
         lambda x: x[None][1:],
         lambda x: x.sum(axis=1, keepdims=True)[:, 1:],

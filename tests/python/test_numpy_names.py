@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import operator
 
 import numpy as np
 import pytest
@@ -191,18 +192,21 @@ def test_what_is_refused_says_what_to_write(rt, text):
 
 WIDE = [2**64, -(2**63) - 1, 2**70, -(2**70), 10**400, -(10**400)]
 WIDE += [-129, -1, 127, 128, 256, 300, 2**63 - 1, -(2**63)]
-COMPARISONS = ["less", "less_equal", "greater", "greater_equal"]
-
-
+COMPARISONS = [np.less, np.less_equal, np.greater, np.greater_equal]
+COMPARISONS += [np.equal, np.not_equal, operator.lt, operator.le]
+COMPARISONS += [operator.gt, operator.ge, operator.eq, operator.ne]
 DTYPES = ["int8", "uint8", "int64", "uint64", "bool", "float32", "float64"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_integers_of_any_size_may_be_compared_with(rt, dtype):
     x = np.array([0, 1, 1], dtype)
-    for number in WIDE:
-        for name in [*COMPARISONS, "equal", "not_equal"]:
-            compare = getattr(np, name)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        x = np.append(x, np.array([info.min, info.max], dtype))
+    wide = [] if dtype == "bool" else [2**63, 2**64 - 1]
+    for number in WIDE + wide:
+        for compare in COMPARISONS:
             for call in (
                 lambda x, compare=compare, n=number: compare(x, n),
                 lambda x, compare=compare, n=number: compare(n, x),
