@@ -39,6 +39,36 @@ def printed(session, capfd):
     return Printed(session, capfd)
 
 
+# A declaration, and a use of it; test_session_cells.py has all kinds, run once.
+DECLARATIONS = [
+    ("int n = 1, *p = &n;", "*p + n"),
+    ("int a[2][2] = {{1, 2}, {3, 4}};", "a[1][0]"),
+    ("auto f = [k = 4](int x) { return x + k; };", "f(1)"),
+    ("#include <string>\nstd::string s(2, 'a');", "s + s"),
+    ("int f(int); int g() { return f(1); } int f(int x) { return x; }", "g()"),
+    ("int f(int) { return 1; } int f(double) { return 2; }", "f(1) + f(.5)"),
+    ("template <class T> T half(T x) { return x / 2; }", "half(7.0)"),
+    ("struct P { static int n; }; int P::n = 8;", "P::n"),
+    ("struct P { P(int y); int x; }; P::P(int y) : x{y} {}", "P(2).x"),
+    ("enum Color { red, green }; Color c = green;", "c"),
+    ("typedef struct { int x; } Pair; Pair q{5};", "q.x"),
+    (
+        "namespace a::b { struct S { int x; }; } namespace c = a::b;",
+        "c::S{3}.x",
+    ),
+    ("#define TWICE(x) (2 * (x))", "TWICE(4)"),
+    ("extern int n; int f() { return n; } int n = 4;", "f()"),
+]
+
+
+@pytest.mark.parametrize(("declaration", "use"), DECLARATIONS)
+def test_a_declaration_may_run_again(printed, declaration, use):
+    printed.session.run(declaration)
+    value = printed(f"auto user() {{ return {use}; }}\nstd::cout << ({use});")
+    printed.session.run(declaration)
+    assert printed.of(f"{use}) << ' ' << (user()") == f"{value} {value}"
+
+
 # The first definition, its user, the new definition, and the user's result.
 REDEFINITIONS = [
     ("int n = 1;", "n", "int n = 2;", "2"),
