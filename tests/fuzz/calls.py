@@ -24,8 +24,11 @@ from wrong_things import (
     ENDINGS,
     KEYWORDS,
     NEEDS_GPU,
+    NUMBERS,
     OBJECTS,
+    ODD,
     SIZES,
+    TEXTS,
     TRACED,
     WITH_SIZES,
     draw_object,
@@ -103,6 +106,7 @@ MAY_RAISE = {
     "np.split": "AttributeError",  # so is this
     "np.astype": "AttributeError",  # and this
     "__getattr__": "AttributeError",
+    "__array_ufunc__": "ZeroDivisionError",  # Python's, of numbers alone
 }
 # gpuos.Array refuses these attributes, with a message about the alternative.
 LACKING = {n for n in dir(np.ndarray) if not n.startswith("_")}
@@ -439,6 +443,43 @@ class _Drawer:
             if hasattr(builtins, plain):
                 return ", ".join([plain, me, *given])
         return ", ".join([f"{me}.{name}", *given])
+
+
+class _Swept(_Drawer):
+    """Gives one argument a given thing, and the others what is right."""
+
+    care = 1.0
+
+    def __init__(
+        self, dice: random.Random, place: Parameter, thing: str, traced: bool
+    ) -> None:
+        super().__init__(dice, traced)
+        self.place, self.thing = place, thing
+
+    def argument(self, function: Callable, p: Parameter) -> str:
+        return self.thing if p is self.place else self.likely(function, p)
+
+    def left_out(self, _function: Callable) -> float:
+        return 0.0
+
+
+# Functions of values are called in a traced function too, except NumPy's own.
+SWEPT = [(c, False) for c in OF_STUBS]
+SWEPT += [(c, True) for c in OF_VALUES if c.owner]
+
+
+def swept(index: int) -> Case:
+    """Return calls of one function, each argument as one wrong thing after the
+    other."""
+    function, is_traced = SWEPT[index % len(SWEPT)]
+    every = 16 if RARE.get(str(function), 1) < 0.5 else 4
+    dice = random.Random(index)
+    lines = [
+        _Swept(dice, p, thing, is_traced).call_of(function)
+        for p in function.parameters
+        for thing in [*NUMBERS, *TEXTS, *ODD][index % every :: every]
+    ]
+    return Case(tuple(lines), "a, b" if is_traced else "")
 
 
 def _class_of(annotation: str) -> str:

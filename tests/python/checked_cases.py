@@ -76,19 +76,6 @@ SIGNED = (
 OUT = "  T* out = task.pointer<T>(0);"
 
 TEMPLATES = {
-    "copy": Template(
-        [
-            OUT,
-            "  const T* x = task.pointer<const T>(1);",
-            LOOP,
-            "    const T value = x[i{0}];",
-            "    out[i{1}] = value;",
-            "  }",
-        ],
-        [Site(1, "x", N, _each), Site(0, "out", N, _each)],
-        [N],
-        elementwise=True,
-    ),
     "mix": Template(
         [
             "  auto o = task.pointer<T>(0);",
@@ -122,24 +109,6 @@ TEMPLATES = {
             "  }",
         ],
         [Site(2, "index", N, _each), Site(1, "table", N, _order)],
-        [N, N],
-    ),
-    "scatter": Template(
-        [
-            OUT,
-            "  auto x = task.pointer<const T>(1);",
-            "  auto index = task.pointer<const T>(2);",
-            SIGNED,
-            "    const auto to = static_cast<long long>(index[i{0}]);",
-            "    const T value = x[i{1}];",
-            "    out[to{2}] = value;",
-            "  }",
-        ],
-        [
-            Site(2, "index", N, _each),
-            Site(1, "x", N, _each),
-            Site(0, "out", N, _order),
-        ],
         [N, N],
     ),
     "difference": Template(

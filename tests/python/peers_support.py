@@ -11,10 +11,6 @@ from fuse_support import quietly
 
 import gpuos
 
-# One dtype of each kind, and those with unusual promotion.
-PAIRS = ["bool", "int8", "uint64", "float16", "float32", "complex64"]
-REAL_PAIRS = PAIRS[:-1]
-
 
 def numbers(dtype: Any, shape: Any = (3, 4), seed: int = 0) -> Any:
     """Small ones that no division and no power makes odd."""

@@ -336,6 +336,12 @@ READINGS = [
         ),
         ("b46.v + q46->v + r46.v + s46.v + (t46 == nullptr) + !u46", 6),
     ),
+    # A cell may declare or define names of the C library, and use CUDA's.
+    (
+        'extern "C" int abs(int); extern "C" int read(int x) { return x + 1; }',
+        "cudaError_t e47; __host__ __device__ int f47(int x) { return x * 2; }",
+        ("abs(-4) + read(4) + f47(1) + e47", 11),
+    ),
 ]
 HEADERS = """
 #include <climits>

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from fuse_support import (
     DTYPES,
-    INTEGERS,
     ODD,
     assert_close,
     name_of,
@@ -179,62 +178,6 @@ def is_ours_to_refuse(dtypes, got, wanted):
     return is_refused and not {"complex64", "complex128"}.isdisjoint(dtypes)
 
 
-# ---- Weights.
-
-
-def average_of(x, w):
-    return np.average(x, weights=w)
-
-
-def rows_of(x, w):
-    return np.average(x, axis=0, weights=w)
-
-
-@pytest.mark.parametrize("function", [average_of, rows_of], ids=name_of)
-def test_averages_of_all_dtypes(rt, function):
-    for a, b in itertools.product(DTYPES, repeat=2):
-        x = np.array([[100, 120], [90, 1]]).astype(a)
-        w = np.array([[3, 100], [100, 1]]).astype(b)
-        wanted = outcome(function, x, w)
-        # For float16, NumPy rounds every product and every sum.
-        ulps = 8 if wanted.dtype in (np.float16, np.complex64) else 2
-        agree(function(rt.array(x), rt.array(w)), wanted, ulps)
-        fused = rt.fuse(function)
-        agree(fused(rt.array(x), rt.array(w)), wanted, ulps)
-
-
-# ---- Integers that a dtype does not hold.
-
-COMPARISONS = [
-    operator.eq,
-    operator.ne,
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-    np.equal,
-    np.not_equal,
-    np.less,
-    np.less_equal,
-    np.greater,
-    np.greater_equal,
-]
-
-
-@pytest.mark.parametrize("function", COMPARISONS, ids=name_of)
-def test_comparisons_with_integers_out_of_range(rt, function):
-    for dtype in INTEGERS:
-        info = np.iinfo(dtype)
-        x = np.array([info.min, 0, 1, info.max], dtype)
-        ours = rt.array(x)
-        edges = {-1, 0, 127, 128, 300, info.max, info.min}
-        edges |= {info.max + 1, info.min - 1, 2**63, 2**64 - 1, -(2**63)}
-        edges |= {2**64, -(2**63) - 1, 10**30, -(10**30)}
-        for number in sorted(edges):
-            agree(function(ours, number), function(x, number))
-            agree(function(number, ours), function(number, x))
-
-
 def test_what_is_in_an_array(rt):
     x = np.arange(3, dtype="uint8")
     ours = rt.array(x)
@@ -373,9 +316,6 @@ CALLS = {
     "equal without NaN": lambda x: np.array_equal(x, x, equal_nan=False),
     "conj": lambda x: x.conj(),
     "conjugate": lambda x: x.conjugate(),
-    "diff": np.diff,
-    "round": lambda x: (x * 13).round(-1),
-    "round far": lambda x: np.round(x, -2),
 }
 
 
@@ -391,9 +331,6 @@ def test_small_calls_of_all_dtypes(rt, name):
             arrays.append(np.array([1, np.nan]).astype(dtype))
         for x, way in itertools.product(arrays, ways):
             got = outcome(way, rt.array(x))
-            if "round" in name and dtype.kind in "bc":
-                assert isinstance(got, (Exception, gpuos.Array))
-                continue
             agree(got, outcome(function, x))
 
 
@@ -402,8 +339,6 @@ REFUSED = {
     r"selects is not known before": lambda x: x[x.numpy() > 0],
     r"got a list; np\.array": lambda x: np.add(x, [1, 2]),
     r"got a tuple; np\.array": lambda x: np.maximum((1, 2), x),
-    r"multiply: .* got a list; np\.array": lambda x: x * [1, 2],
-    r"add: .* got a tuple; np\.array": lambda x: operator.add((1, 2), x),
     r"multiply\.reduce: .* prod": lambda x: np.multiply.reduce(x, axis=0),
     r"add\.accumulate": lambda x: np.add.accumulate(x, axis=0, dtype="f8"),
     r"beside out, .* got order": lambda x: np.add(x, 1, order="C"),

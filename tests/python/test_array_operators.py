@@ -74,13 +74,15 @@ def test_operators_in_place(rt, function):
     np.testing.assert_array_equal(view.numpy(), [10, 1, 12, 3, 14, 5])
 
 
-def test_powers_and_divmod(rt):
-    x = rt.array([1.0, 2.0, 3.0])
-    assert (x**2).tolist() == [1, 4, 9]
-    assert (2**x).tolist() == [2, 4, 8]
-    assert [y.tolist() for y in divmod(x, 2)] == [[0, 1, 1], [1, 0, 1]]
+def test_divmod_gives_two(rt):
+    x, y = np.array([7.0, -7, 3]), np.array([2.0, 2, -2])
+    for pair in ((x, y), (x, 2.0), (7.0, y)):
+        ours = [rt.array(v) if v is x or v is y else v for v in pair]
+        for both in (divmod, rt.fuse(divmod)):
+            for got, wanted in zip(both(*ours), divmod(*pair), strict=True):
+                assert_close(got.numpy(), wanted)
     with pytest.raises(TypeError):
-        pow(x, 2, 3)
+        pow(rt.array(x), 2, 3)
 
 
 class Other:
@@ -146,149 +148,6 @@ def test_tensors_are_operands(rt):
     assert (x + ones).tolist() == [2, 3]
 
 
-# ---- Everyday lines, three ways: more than one function, or a view.
-
-LINES = """
-x + y * 2.0 - 1
-(x - x.mean()) / x.std()
-(x - x.mean(axis=0)) / (x.std(axis=0) + 1e-5)
-x / x.sum(axis=-1, keepdims=True)
-np.sqrt(x * x + y * y)
-np.exp(-x * x / 2)
-1 / (1 + np.exp(-x))
-np.tanh(x) * np.cos(y)
-np.log1p(np.abs(x))
-np.minimum(np.maximum(x, -0.5), 0.5)
-np.clip(x, -1, 1)
-x.clip(-0.25, 0.75)
-np.where(x > 0, x, 0.1 * x)
-(x > 0) & (y < 1)
-(x > 0) | (y < 1)
-(x > 0).sum()
-(x > y).any(axis=1)
-(x < 100).all()
-np.abs(x - y).max()
-np.abs(x - y).mean(axis=1)
-((x - y) ** 2).mean()
-((x - y) ** 2).sum(axis=-1)
-np.sum(x * y, axis=0)
-np.var(x, axis=0, ddof=1)
-x.min(axis=0) - x.max(axis=0)
-x.T
-x.T * 2
-x.reshape(-1)
-x.reshape(4, 3).sum(axis=0)
-np.reshape(x, (2, 6))
-x.ravel() + 1
-x.T.ravel()
-x.flatten()
-np.swapaxes(x, 0, 1)
-np.transpose(x, axes=(1, 0))
-np.moveaxis(x, 0, -1)
-np.expand_dims(x, 0)
-np.squeeze(x[:, :1])
-x[:, None] - x[None]
-x[0]
-x[-1, 1:]
-x[:, ::-1]
-x[1:, :2] + y[1:, :2]
-x[..., 0] * 2
-x[1:] - x[:-1]
-x[:, 1:] - x[:, :-1]
-x[1:-1, 1:-1] + x[:-2, 1:-1]
-x.astype("float64").sum()
-x.astype("int32")
-(x * 10).astype("int16") // 3
-x * n[0, 0]
-np.concatenate([x, y])
-np.concatenate([x, y], axis=1)
-np.stack([x, y])
-np.stack([x, y], axis=-1)
-np.zeros_like(x)
-np.ones_like(n)
-np.full_like(x, 2.5)
-np.isfinite(x / y)
-np.nan_to_num(x / (y - y))
-np.floor(x * 3)
-np.round(x)
-np.power(np.abs(x), 1.5)
-np.linalg.norm(x)
-np.linalg.norm(x, axis=1)
-np.count_nonzero(x > 0)
-np.isclose(x, x + 1e-9)
-np.radians(x * 180)
-x.copy() + 1
-x.round()
-x.conj()
-x.squeeze()
-np.diff(x, prepend=0)
-np.diff(x, axis=0, append=n[0, 0])
-np.diff(x, 2, 0, x[:1], y)
-np.diff(x, 0, prepend=0)
-np.diff(n, prepend=n[:, :1])
-x[0] @ y[0]
-x[0].dot(y[0])
-np.dot(x[0], y[0]) * x
-np.average(x, axis=0, weights=y[:, 0])
-np.average(x, weights=y)
-""".strip().splitlines()
-# Which make no array in a fused function, as docs/programs.md says.
-NOT_FUSED = ("reshape", "ravel", "flatten", "concatenate", "stack", "_like")
-NOT_FUSED += ("isclose", "[", "squeeze", "pend=")
-
-
-def test_everyday_lines(rt):
-    random = np.random.default_rng(3)
-    data = {
-        "x": random.normal(size=(3, 4)).astype("float32"),
-        "y": random.normal(size=(3, 4)).astype("float32"),
-        "n": np.arange(-3, 3, dtype="int32").reshape(2, 3),
-    }
-    arrays = {name: rt.array(value) for name, value in data.items()}
-    for line in LINES:
-        wanted = np.asarray(quietly(eval, line, {"np": np, **data}))
-        made = eval(line, {"np": np, **arrays})
-        if isinstance(made, gpuos.Array):
-            made = made.numpy()
-        got = np.asarray(made)
-        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), line
-        np.testing.assert_allclose(got, wanted, 1e-5, 1e-6, err_msg=line)
-        if any(word in line for word in NOT_FUSED):
-            continue
-
-        def compute(x, y, n, line=line):
-            return eval(line, {"np": np, "x": x, "y": y, "n": n})
-
-        made = rt.fuse(compute)(*arrays.values()).numpy()
-        assert made.dtype == got.dtype, line
-        np.testing.assert_allclose(made, got, 1e-6, 1e-7, err_msg=line)
-
-
-# ---- Order: a write also reads the old values.
-
-
-def test_operands_are_read_as_they_were(rt):
-    x = rt.array(np.arange(5.0))
-    y = x + 1
-    x[...] = 100
-    z = x + 1
-    x.copy_from(np.zeros(5))
-    rt.submit("fill", out=x, value=7)
-    w = x[1:] - x[:-1]
-    x += 1
-    assert y.tolist() == [1, 2, 3, 4, 5]
-    assert z.tolist() == [101] * 5
-    assert w.tolist() == [0] * 4
-    assert x.tolist() == [8] * 5
-
-
-def test_a_long_loop_uses_flat_memory(rt):
-    y = rt.array(np.ones(64, "float32"))
-    for _ in range(100_000):
-        y = y * 0.5 + 1.0
-    assert y.tolist() == [2.0] * 64
-
-
 # ---- Assignment.
 
 INDICES = [
@@ -328,29 +187,6 @@ def test_assignment(rt, index, dtype):
             np.testing.assert_array_equal(got.numpy(), wanted)
 
 
-def test_overlapping_arrays_are_read_first(rt):
-    """Compare all pairs of slices of six elements, and transposed matrices."""
-    slices = {}
-    for begin, end, step in itertools.product(
-        range(6), range(7), (1, 2, -1, -2)
-    ):
-        one = slice(begin, end if step > 0 else None, step)
-        slices[np.arange(6)[one].tobytes()] = one
-    start = np.arange(1, 7)
-    for a, b in itertools.product(slices.values(), repeat=2):
-        if start[a].shape != start[b].shape:
-            continue
-        # NumPy itself reads x[2] after it was written in x[:6:2] = x[:3].
-        wanted, got = start.copy(), rt.array(start)
-        wanted[a] = wanted[b].copy()
-        wanted[a] = wanted[a] * wanted[b]
-        wanted[a] = wanted[a] + wanted[b]
-        got[a] = got[b]
-        got[a] *= got[b]
-        np.add(got[a], got[b], out=got[a])
-        np.testing.assert_array_equal(got.numpy(), wanted, f"{a}, {b}")
-
-
 def test_turned_arrays_are_read_first(rt):
     wanted = np.arange(9).reshape(3, 3)
     got = rt.array(wanted)
@@ -363,14 +199,8 @@ def test_turned_arrays_are_read_first(rt):
     np.testing.assert_array_equal(got.numpy(), wanted)
 
 
-def test_assignment_by_masks(rt):
-    wanted = np.arange(12.0).reshape(3, 4)
-    got = rt.array(wanted)
-    wanted[wanted > 5] = -1
-    got[got > 5] = -1
-    wanted[wanted == 0] = np.float32(9)
-    got[got.numpy() == 0] = np.float32(9)
-    np.testing.assert_array_equal(got.numpy(), wanted)
+def test_a_mask_of_another_shape_is_refused(rt):
+    got = rt.zeros((3, 4))
     with pytest.raises(gpuos.InvalidArgument, match="mask of shape"):
         got[rt.array(np.ones(3, bool))] = 0
 
@@ -435,15 +265,6 @@ def test_ufuncs_have_out_where_and_dtype(rt):
         np.add(x, 1, casting="no")
     with pytest.raises(gpuos.InvalidArgument, match=r"add\.reduce"):
         np.add.reduce(x)
-
-
-@pytest.mark.parametrize(
-    "function", [np.sort, np.median, np.spacing, np.i0, np.unique]
-)
-def test_other_functions_say_what_to_call(rt, function):
-    x = rt.array([1.0, 2.0])
-    with pytest.raises(gpuos.InvalidArgument, match=r"call it with x\.numpy"):
-        function(x)
 
 
 def test_functions_that_only_look_take_arrays(rt, tmp_path):

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from control_support import Load, ctl, until
-from deadlines import COMPILE_S, WAIT_S
+from control_support import Load, ctl
+from deadlines import WAIT_S
 
 import gpuos
 from gpuos.control import client
@@ -203,39 +203,6 @@ def test_one_of_several_ranks_is_not_changed(
     ask(server, "replace", op="wave", expression="o = x")
 
 
-RANK = """
-import gpuos, os, subprocess, sys
-rt = gpuos.Runtime("host")
-rt.define("wave", "o = x + 1")
-words = ["ctl", os.environ["GPUOS_CONTROL"], "replace", "wave", "-e", "o = x"]
-if os.environ["RANK"] == "0":
-    done = subprocess.run([sys.executable, "-m", "gpuos", *words],
-                          capture_output=True, text=True)
-    print(done.returncode, done.stderr, rt.find("wave").expression)
-"""
-
-
-def test_a_rank_of_torchrun_is_not_changed(tmp_path):
-    pytest.importorskip("torch")
-    program = tmp_path / "rank.py"
-    program.write_text(RANK)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run"),
-            *("--standalone", "--nproc-per-node", "2", program),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-        env={**os.environ, "GPUOS_CONTROL": str(tmp_path / "s")},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("2 gpuos ctl: ")
-    assert "got one of 2" in done.stdout
-    assert done.stdout.endswith(" o = x + 1\n")
-
-
 def test_versions(rt, server):
     def run(*words):
         done = ctl(server.path, *words)
@@ -342,14 +309,6 @@ def test_stats_leave_deferred_operations_alone(host, tmp_path):
         assert y.numpy().tolist() == [2.0]
         (entry,) = ask(server, "stats")["runtimes"]
         assert entry["stats"]["tasks_submitted"] == 1
-
-
-def test_replacements_under_load_lose_nothing(rt, server):
-    with Load(rt) as load:
-        for number in range(50):
-            ask(server, "replace", op="wave", expression=f"o = x + {number}")
-            assert value_of(rt) == 3.0 + number
-        assert until(lambda: load.rounds > 50)
 
 
 SERVED = """

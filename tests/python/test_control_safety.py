@@ -581,10 +581,3 @@ def test_the_variable_of_a_privileged_program_is_not_read(tmp_path):
     if "1" not in found:
         pytest.skip("programs get no rights of their file here")
     assert found == {"0": "/nowhere/s", "1": "None"}
-
-
-def test_clients_that_do_not_take_the_answer_harm_nothing(server):
-    for _ in range(50):
-        with connected(server.path) as connection:
-            connection.sendall(LIST)
-    assert listed(server.path)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import resource
-import threading
 
 import numpy as np
 import pytest
@@ -110,18 +109,6 @@ class Interface:
 def by_expression(rt, x):
     op = rt.define(next(NAMES), "o = 0 * x - 1")
     rt.submit(op, rt.zeros(x.shape), out=x)
-
-
-def by_whole_operator(rt, x):
-    name = next(NAMES)
-    source = f"""
-    GPUOS_OPERATOR({name}) {{
-      float* out = task.pointer<float>(0);
-      for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
-        out[i] = -1;
-    }}
-    """
-    rt.submit(rt.define(name, source=source, inputs=0), out=x)
 
 
 def by_in_place(_rt, x):
@@ -270,26 +257,3 @@ def test_what_has_no_room_is_told_who_looks(rt):
         with pytest.raises((MemoryError, gpuos.Error)):
             large + 1
     assert small[:2].tolist() == [1, 1]
-
-
-def test_threads_defer_and_look(rt):
-    wrong = []
-
-    def work(seed):
-        x = rt.full(16, seed, "f8")
-        for i in range(300):
-            y = (x + i) * 2
-            shared.append(y)
-            if i % 3 == 0 and y.tolist() != [(seed + i) * 2.0] * 16:
-                wrong.append((seed, i))
-            for other in shared[-3:]:
-                if len(set((other - other).tolist())) != 1:
-                    wrong.append(other)
-
-    shared: list = []
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong

@@ -250,6 +250,32 @@ def test_every_name_is_a_face():
     assert len([o for made in FACES.values() for o in made.others]) > 80
 
 
+# These symbols take two operands. Python chains comparisons.
+SYMBOLS = [
+    text.split()[1]
+    for _, _, text in OPERATORS.values()
+    if text and text.startswith("x ")
+]
+COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+
+
+@pytest.mark.parametrize("one", SYMBOLS)
+def test_symbols_bind_as_in_python(rt, one):
+    """Python's own parser reads the text of the fused function."""
+    pairs = [o for o in SYMBOLS if not {one, o} <= COMPARISONS]
+    texts = [f"x {one} y {other} z" for other in pairs]
+    texts += [f"-x {one} y * z", f"x {one} -y * z", f"~x {one} y * z"]
+    programs = 0
+    for text in texts:
+        made = Faces(eval(f"lambda x, y, z: {text}"))
+        defined = [(text, rt.define("symbols", f"o = {text}"))]
+        for dtype in map(np.dtype, ("int32", "float32")):
+            arrays = [rt.array(x) for x in given([dtype] * 2, 3)]
+            programs += is_one_program(rt, made, defined, arrays, text)
+        rt.undefine("symbols")
+    assert programs
+
+
 NUMBERS = [True, 2, 0.5, 1j, -1, np.int8(3), np.float32(1.5)]
 
 

@@ -4,16 +4,14 @@ import enum
 import gc
 import inspect
 import math
+import operator
 import os
 import stat
-import threading
 import warnings
 import weakref
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from fuse_support import assert_close
 
 import gpuos
 from gpuos import functions as F
@@ -21,17 +19,6 @@ from gpuos import functions as F
 
 def make(rt, values, dtype="float32"):
     return rt.array(np.asarray(values, dtype))
-
-
-def test_a_fused_function_computes_what_numpy_does(rt):
-    @rt.fuse
-    def f(x, y):
-        return np.exp(-x) * y + 1
-
-    x = make(rt, [0.0, 1.0, 2.0])
-    y = make(rt, [1.0, 2.0, 3.0])
-    got = f(x, y).numpy()
-    assert_close(got, np.exp(-x.numpy()) * y.numpy() + np.float32(1), 4)
 
 
 def test_one_trace_serves_every_shape(rt):
@@ -78,12 +65,6 @@ def test_a_number_is_weak_and_a_numpy_scalar_is_not(rt):
     np.testing.assert_array_equal(f(x, np.int32(200)).numpy(), [201, 202])
 
 
-def test_a_complex_number_makes_the_result_complex(rt):
-    f = rt.fuse(lambda x, k: x * k)
-    got = f(make(rt, [1, 2]), 1j).numpy()
-    np.testing.assert_array_equal(got, np.array([1j, 2j], "complex64"))
-
-
 class Mode(enum.Enum):
     DOUBLE = 2
     TRIPLE = 3
@@ -119,35 +100,19 @@ def test_equal_static_arguments_of_other_types_are_traced_anew(rt):
     assert len(f.programs()) == 3
 
 
-class Pair(NamedTuple):
-    low: object
-    high: object
-
-
-@pytest.mark.parametrize("kind", [tuple, list, Pair._make])
-def test_results_come_in_the_form_that_the_function_gave(rt, kind):
-    f = rt.fuse(lambda x: kind((x.min(), x.max())))
-    got = f(make(rt, [3, 1, 2]))
-    assert type(got) is type(kind((0, 0)))
-    assert [float(part.numpy()) for part in got] == [1, 3]
-
-
-def test_results_may_be_nested(rt):
-    f = rt.fuse(lambda x: (x, [x + 1, (x + 2, x > 1)]))
-    a, [b, (c, d)] = f(make(rt, [1, 2]))
-    assert [list(part.numpy()) for part in (a, b, c, d)] == [
-        [1, 2],
-        [2, 3],
-        [3, 4],
-        [False, True],
-    ]
-
-
 def test_an_argument_as_a_result_is_a_copy(rt):
     x = make(rt, [1, 2])
-    y = rt.fuse(lambda x: x)(x)
-    assert y.ptr != x.ptr
-    np.testing.assert_array_equal(y.numpy(), x.numpy())
+    for function in (lambda x: x, lambda x: x.copy()):
+        y = rt.fuse(function)(x)
+        assert y.ptr != x.ptr
+        np.testing.assert_array_equal(y.numpy(), x.numpy())
+
+
+def test_an_operator_in_place_makes_a_new_value(rt):
+    x = make(rt, [1, 2])
+    f = rt.fuse(lambda x, y: operator.iadd(x, np.add(y, y, out=None)))
+    np.testing.assert_array_equal(f(x, x).numpy(), [3, 6])
+    np.testing.assert_array_equal(x.numpy(), [1, 2])
 
 
 def test_out_takes_the_results(rt):
@@ -183,34 +148,6 @@ def test_an_out_that_does_not_fit_is_refused(rt, out):
         f(make(rt, [1, 2]), out=wrong[out])
 
 
-def test_shapes_broadcast(rt):
-    f = rt.fuse(lambda x, y: x + y)
-    x, y = np.arange(3, dtype="float32")[:, None], np.arange(4, dtype="float32")
-    np.testing.assert_array_equal(f(rt.array(x), rt.array(y)).numpy(), x + y)
-    with pytest.raises(gpuos.InvalidArgument, match="broadcast"):
-        f(rt.zeros(3), rt.zeros(4))
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        lambda a: a[::2],
-        lambda a: a[::-1],
-        lambda a: a.T,
-        lambda a: a[:, 1],
-        lambda a: a[1:, ::-2],
-        lambda a: a[None, :, None],
-        lambda a: a[2, 3],
-        lambda a: a[:0],
-    ],
-)
-def test_strided_arguments(rt, view):
-    a = np.arange(20, dtype="float32").reshape(4, 5)
-    f = rt.fuse(lambda x: x * 2 + 1)
-    got = f(view(rt.array(a))).numpy()
-    np.testing.assert_array_equal(got, view(a) * 2 + 1)
-
-
 def test_numpy_arrays_are_taken_by_the_host(host):
     f = host.fuse(lambda x, y: x - y)
     x = np.arange(6.0).reshape(2, 3)
@@ -242,6 +179,8 @@ def test_the_decorator_takes_a_runtime(host):
         return x + 1
 
     np.testing.assert_array_equal(f(np.ones(2)).numpy(), [2, 2])
+    with pytest.raises(TypeError, match="kernel_name"):
+        gpuos.fuse(f, kernel_name="mine")
 
 
 def test_a_fused_function_may_call_another(rt):
@@ -276,30 +215,6 @@ def test_calls_follow_each_other_in_order(rt):
     np.testing.assert_array_equal(x.numpy(), np.full(100, 51, "float32"))
 
 
-def test_threads_share_a_fused_function(rt):
-    f = rt.fuse(lambda x, k: x * k + 1)
-    failures = []
-
-    def work(k):
-        try:
-            x = rt.array(np.arange(64, dtype="float32"))
-            for _ in range(50):
-                got = f(x, float(k)).numpy()
-                np.testing.assert_array_equal(
-                    got, np.arange(64, dtype="float32") * k + 1
-                )
-        except BaseException as error:  # noqa: BLE001
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert len(f.programs()) == 1
-
-
 def test_a_fused_function_that_knows_itself_is_collected(host):
     class Owner:
         pass
@@ -310,16 +225,6 @@ def test_a_fused_function_that_knows_itself_is_collected(host):
     del owner
     gc.collect()
     assert gone() is None
-
-
-def test_a_long_chain_is_one_program(rt):
-    def f(x):
-        for i in range(140):
-            x = x * 1.001 + 0.5 if i % 2 else x - 0.25
-        return x
-
-    got = rt.fuse(f)(rt.zeros(33)).numpy()
-    np.testing.assert_allclose(got, f(np.zeros(33, "float32")), rtol=1e-6)
 
 
 @pytest.mark.torch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuse_support import DTYPES, run
+from fuse_support import run
 
 import gpuos
 
@@ -148,18 +148,6 @@ def test_what_is_joined_is_written_where_the_call_says(rt):
         rt.fuse(first_last)(rt.array(x), out=rt.zeros((4, 4)))
 
 
-def test_joined_dtypes_are_promoted(rt):
-    for one in DTYPES:
-        for other in DTYPES:
-            x, y = array(3, dtype=one), array(2, dtype=other)
-            wanted = np.concatenate([x, y])
-            got = rt.fuse(lambda x, y: np.concatenate([x, y]))(
-                rt.array(x), rt.array(y)
-            )
-            assert got.dtype == wanted.dtype
-            np.testing.assert_array_equal(got.numpy(), wanted)
-
-
 def test_an_index_in_a_tuple_is_static(rt):
     fused = rt.fuse(lambda x, at: x[at])
     x = array(3, 4)
@@ -175,27 +163,14 @@ def test_an_index_in_a_tuple_is_static(rt):
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (lambda x: x[4], "a place of -3 to 2 in an axis of 3 elements, got 4"),
-        (lambda x: x[1:][:, 5], "of -4 to 3 in an axis of 4 elements, got 5"),
         (lambda x: x[3:][0], "an axis with elements for place 0, got one"),
-        (lambda x: x.squeeze(0), "squeeze: expected an axis of 1 element, got"),
-        (lambda x: np.split(x, 2)[0], "a multiple of 2, got 3"),
-        (lambda x: x.reshape(5, -1), r"a shape of 12 elements, got \(5, -1\)"),
         (lambda x: x.T.reshape(-1), "reshape the results of the call, or a"),
         (lambda x: (x * x[0]).ravel(), "reshape the arguments, or the results"),
-        (
-            lambda x: np.concatenate([x, x[:, 1:]]),
-            "parts of one size along axis 1, got 4 and 3",
-        ),
         (
             lambda x: np.concatenate([x[:, :1], x[:, :0]], 1) + x,
             "expected 1 elements that meet what is joined, got 4",
         ),
         (lambda x: x[1:] + x, "a view of input 0 and 3 for dimension 0 of inp"),
-        (
-            lambda x: np.broadcast_to(x, (3, 5)),
-            "an axis of 1 or 5 elements for",
-        ),
     ],
 )
 def test_what_shapes_do_not_allow_is_refused_by_the_call(rt, function, told):
@@ -203,13 +178,6 @@ def test_what_shapes_do_not_allow_is_refused_by_the_call(rt, function, told):
     on = rt.array(array(3, 4))
     with pytest.raises(gpuos.InvalidArgument, match=told):
         fused(on)
-
-
-def test_a_call_that_was_refused_leaves_nothing_behind(rt):
-    fused = rt.fuse(lambda x: x[3])
-    with pytest.raises(gpuos.InvalidArgument):
-        fused(rt.zeros(3))
-    assert fused(rt.array(array(5))).numpy() == 9
 
 
 def test_an_output_that_overlaps_a_view_is_refused(rt):
@@ -262,6 +230,9 @@ def test_views_of_numbers_and_short_floats(rt):
     checks = [
         lambda x: np.broadcast_to(x.sum(), (2, 2)),
         lambda x: x.sum().reshape(1, 1),
+        lambda x: x[:1].squeeze(0).clip(2, 3),
+        lambda x: x.copy().clip(None, 3),
+        lambda x: x.flatten() + x.ravel(),
         lambda x: (x + 1)[None][:, 0, ..., None],
         lambda x: x[None][1:],
         lambda x: x.sum(axis=1, keepdims=True)[:, 1:],

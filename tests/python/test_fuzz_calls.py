@@ -24,6 +24,15 @@ def test_calls_with_wrong_things(seed):
     assert found is None, found
 
 
+def test_each_argument_of_each_function_as_each_wrong_thing():
+    table = children.Table()
+    every = len(calls.SWEPT)
+    found = children.first_finding(1, 0, table=table, batch=every)
+    assert found is None, found
+    assert table.cases == every
+    assert table.calls > 10_000
+
+
 def test_everything_public_is_drawn():
     assert calls.missing() == []
     drawn = {

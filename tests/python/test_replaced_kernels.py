@@ -1,13 +1,16 @@
-"""JitModule.replace(), and handles that follow a session."""
+"""JitModule.replace(), and handles that follow a session.
+
+tests/cpp/modules/replaced_modules_test.cpp compares random steps with a model.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-import replaced_model
 from deadlines import COMPILE_S
 
 import gpuos
@@ -77,28 +80,32 @@ def test_each_argument_replaces_what_the_module_was_made_with():
 
 
 @pytest.fixture
-def run_simulated(run_python, request):
+def run_simulated(run_python):
     if not (SIMULATOR / "libcuda.so.1").exists():
         pytest.skip("no simulated device: scripts/test builds it")
     compiled()  # or skip
 
     def run(code: str) -> str:
-        folder = str(request.path.parent)
-        done = run_python(
-            f"import sys\nsys.path.insert(0, {folder!r})\n{code}",
-            LD_LIBRARY_PATH=str(SIMULATOR),
-        )
+        done = run_python(code, LD_LIBRARY_PATH=str(SIMULATOR))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     return run
 
 
-def test_random_steps_do_what_the_bookkeeping_says(run_simulated):
-    run_simulated(
-        "import replaced_model\n"
-        "replaced_model.run(seeds=3, steps=60, runs=False)"
-    )
+KEPT = """
+import gpuos
+import numpy as np
+text = "__device__ int v = 1; __global__ void k(int* x) { *x = v; }"
+module = gpuos.JitModule(text, ["&v"])
+module.write("v", np.int32([7]))
+print(module.replace(text + " ", keep=["v"]), module.read("v", "int32"))
+print(module.replace(text), module.read("v", "int32"))
+"""
+
+
+def test_a_variable_is_kept_where_it_is_asked_for(run_simulated):
+    assert run_simulated(KEPT) == "2 [7]\n3 [1]\n"
 
 
 FOLLOWED = """
@@ -133,10 +140,27 @@ def test_handles_follow_a_session(run_simulated):
 # ----------------------------------------------------------- on a GPU
 
 
-@pytest.mark.usefixtures("cuda")
-def test_random_steps_give_what_the_bookkeeping_says():
-    compiled()  # or skip
-    replaced_model.run(seeds=4, steps=120, runs=True)
+class Driver:
+    """Makes streams and counts free memory, without a library that does."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL("libcuda.so.1")
+        context = ctypes.c_void_p()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self._call("cuCtxSetCurrent", context)
+
+    def _call(self, name: str, *arguments: object) -> None:
+        assert getattr(self._library, name)(*arguments) == 0, name
+
+    def stream(self) -> int:
+        handle = ctypes.c_void_p()
+        self._call("cuStreamCreate", ctypes.byref(handle), 1)  # non-blocking
+        return handle.value or 0
+
+    def free_bytes(self) -> int:
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
 
 
 WIDE = """
@@ -169,7 +193,7 @@ def launch_until(done, module, stream, out, wrong):
 @pytest.mark.alone
 def test_a_thousand_replacements_under_launches(cuda):
     compiled()  # or skip
-    driver = replaced_model.Driver()
+    driver = Driver()
     module = gpuos.JitModule(SOURCES[0], name="thousand.cu")
     done, wrong = threading.Event(), []
     threads = [

@@ -203,24 +203,6 @@ def test_an_exception_in_an_operator_fails_its_ticket_only(host):
     assert good.numpy().tolist() == [4] * 3
 
 
-@pytest.mark.never(
-    lambda backend: backend != "host", reason="a device operator cannot throw"
-)
-def test_an_exception_nobody_waited_for_comes_out_of_close(backend):
-    rt = gpuos.Runtime(backend=backend)
-    source = """
-    #include <stdexcept>
-    GPUOS_OPERATOR(fails) { throw std::runtime_error("no luck"); }"""
-    try:
-        rt.define("fails", source=source, inputs=0)
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
-    rt.submit("fails", out=rt.zeros(3))
-    with pytest.raises(gpuos.TaskError, match="fails"):
-        rt.close()
-    assert rt.is_closed
-
-
 IDLE = """
 import time
 

@@ -28,18 +28,16 @@ class Pair:
     """A thing and its user, under separate names."""
 
     def __init__(self, i: int, j: int) -> None:
-        thing, use, change = THINGS[i]
-        user, worth = USERS[j]
         self.name = f"{i}_{j}"
-        names = {"x": f"x{i}_{j}", "y": f"y{i}_{j}"}
-        names["use"] = use.format(**names)
-        self.thing = thing.format(**names)
-        self.user = user.format(**names)
-        self.change = change.format(**names)
-        self.worth = (
-            f'std::cout << "{i}_{j} " << ({worth.format(**names)}) << "\\n";'
+        y = f"y{self.name}"
+        texts = [text.replace("@", f"x{self.name}") for text in THINGS[i]]
+        self.thing, use, *change = texts
+        self.change = "".join(change)
+        self.user, worth = (
+            text.replace("@", use).replace("$", y) for text in USERS[j]
         )
-        self.first = f"int {names['y']} = 0;"
+        self.worth = f'std::cout << "{self.name} " << ({worth}) << "\\n";'
+        self.first = f"int {y} = 0;"
 
     def user_in_a_file(self) -> str:
         """Return it with its statements where a file may have them."""

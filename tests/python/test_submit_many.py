@@ -80,22 +80,6 @@ def test_numpy_rows_and_lists_are_taken(host):
     np.testing.assert_array_equal(out, 2 * x)
 
 
-def test_more_tasks_than_the_queue_holds(backend):
-    with gpuos.Runtime(backend=backend, queue_capacity=64) as rt:
-        a = rt.array(np.arange(5000, dtype="f4").reshape(1000, 5))
-        c = rt.zeros((1000, 5))
-        ticket = rt.submit_many("add", a, a, c)
-        rt.wait(ticket, timeout=WAIT_S)
-        assert ticket.done
-        np.testing.assert_array_equal(c.numpy(), 2 * a.numpy())
-
-
-def test_nothing_is_a_done_task(rt):
-    nothing = rt.empty((0, 3))
-    assert rt.submit_many("add", nothing, nothing, nothing).done
-    assert rt.submit_many("add", [], [], []).done
-
-
 def test_wrong_columns_are_refused(rt, columns):
     _, _, a, b, c = columns
     table = addresses(a)

@@ -4,7 +4,6 @@ import threading
 import time
 from collections import Counter, deque
 
-import numpy as np
 import pytest
 from deadlines import WAIT_S
 
@@ -28,35 +27,6 @@ def run_all(works):
         assert not thread.is_alive()
     if errors:
         raise errors[0]
-
-
-def test_threads_submit_at_once(rt):
-    one = rt.array(np.ones(100, dtype="f4"))
-    sums = [rt.zeros(100) for _ in range(8)]
-
-    def work(out):
-        def body():
-            for i in range(300):
-                ticket = rt.submit("add", out, one, out=out)
-                if i % 50 == 0:
-                    rt.wait(ticket, timeout=WAIT_S)
-
-        return body
-
-    run_all([work(out) for out in sums])
-    for out in sums:
-        assert (out.numpy() == 300).all()
-
-
-def test_numpy_arrays_of_many_threads_are_held(host):
-    def body():
-        for _ in range(300):
-            x = np.full(256, 2, dtype="f4")
-            out = np.zeros(256, dtype="f4")
-            host.wait(host.submit("mul", x, x, out=out), timeout=WAIT_S)
-            assert (out == 4).all()
-
-    run_all([body] * 4)
 
 
 def test_a_wait_lets_other_threads_run(rt, gate):
@@ -99,11 +69,6 @@ def test_a_submit_that_waits_for_room_lets_other_threads_run(rt, gate):
     # Nothing can be submitted while the queue is full, but others run.
     assert max(beats.values()) > 3
     rt.synchronize(WAIT_S)
-
-
-def test_two_threads_wait_for_one_ticket(rt, nap):
-    ticket = rt.submit(nap, out=rt.zeros(1), ns=100_000_000)
-    run_all([lambda: rt.wait(ticket, timeout=WAIT_S)] * 4)
 
 
 def test_close_while_others_submit(backend):

@@ -35,7 +35,8 @@ def test_changes_under_load(rt):
     """Nothing is lost, nothing is torn, and memory stays what it is.
 
     `left` and `right` change only in transactions, so a reader that reads `left`
-    first never finds an older `right`. `single` is replaced and restored.
+    first never finds an older `right`. Neither becomes older. `single` is replaced
+    and restored.
     """
     changes = 10_000 if rt.backend == "host" else 4_000
     left, right, single = (
@@ -72,7 +73,7 @@ def test_changes_under_load(rt):
 
     def work(seed):
         draw = random.Random(seed)
-        out = outs[seed]
+        out, last = outs[seed], 0.0
         while True:
             change(draw)
             for op, row in zip((left, right, single), range(3), strict=True):
@@ -83,6 +84,9 @@ def test_changes_under_load(rt):
                 wrong.append(("torn", rows))
             if rows[0][0] > rows[1][0]:
                 wrong.append(("a part of a transaction", rows))
+            if rows[0][0] < last:
+                wrong.append(("older than before", rows))
+            last = rows[1][0]
             if rows[2][0] not in published:
                 wrong.append(("never published", rows))
             done = next(numbers)
