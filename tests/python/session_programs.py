@@ -8,6 +8,50 @@ from __future__ import annotations
 Programs = dict[str, tuple[str, list[str], int, int]]
 
 PROGRAMS: Programs = {
+    "saxpy": (
+        r"""
+#include <stdio.h>
+#include <math.h>
+
+/* y = a x + y, an element for each thread */
+__global__
+void saxpy(int count, float a, float *in, float *inout)
+{
+  int me = threadIdx.x + blockDim.x*blockIdx.x;
+  if (me < count) inout[me] += a*in[me];
+}
+
+int main(void)
+{
+  int count = 1<<16, bytes = count*sizeof(float), k;
+  float *host_x = (float*)malloc(bytes), *host_y = (float*)malloc(bytes);
+  float *gpu_x, *gpu_y, worst = 0.0f;
+  for (k = 0; k < count; k++) {
+    host_x[k] = 0.5f*k;
+    host_y[k] = 3.0f;
+  }
+  if (cudaMalloc(&gpu_x, bytes) != cudaSuccess) {
+    fprintf(stderr, "no device: %s\n", cudaGetErrorString(cudaGetLastError()));
+    free(host_x); free(host_y);
+    return EXIT_FAILURE;
+  }
+  cudaMalloc(&gpu_y, bytes);
+  cudaMemcpy(gpu_x, host_x, bytes, cudaMemcpyHostToDevice);
+  cudaMemcpy(gpu_y, host_y, bytes, cudaMemcpyHostToDevice);
+  saxpy<<<(count+127)/128, 128>>>(count, -2.0f, gpu_x, gpu_y);
+  cudaMemcpy(host_y, gpu_y, bytes, cudaMemcpyDeviceToHost);
+  for (k = 0; k < count; k++)
+    worst = max(worst, abs(host_y[k] - (3.0f - k)));
+  printf("off by at most %g\n", worst);
+  cudaFree(gpu_x); cudaFree(gpu_y);
+  free(host_x); free(host_y);
+  return worst > 0;
+}
+""",
+        ["saxpy"],
+        1,
+        0,
+    ),
     "unified memory": (
         r"""
 #include <iostream>
@@ -45,6 +89,145 @@ int main() {
         2,
         0,
     ),
+    "tiled product of matrices": (
+        r"""
+#include <cstdio>
+#include <cstdlib>
+#define T 16 /* rows and columns of a tile */
+/* row after row; a tile is a view of its matrix */
+typedef struct {
+  int rows, cols;
+  int step;
+  float* first;
+} Mat;
+
+__host__ __device__ float get(const Mat m, int r, int c) {
+  return m.first[c + m.step * r];
+}
+__device__ Mat tile_of(Mat whole, int r, int c) {
+  Mat tile;
+  tile.rows = tile.cols = T;
+  tile.step = whole.step;
+  tile.first = whole.first + T * (r * whole.step + c);
+  return tile;
+}
+__global__ void product(const Mat, const Mat, Mat);
+
+Mat make(int rows, int cols) {
+  Mat m;
+  m.rows = rows;
+  m.cols = m.step = cols;
+  m.first = (float*)malloc(sizeof(float) * rows * cols);
+  return m;
+}
+size_t bytes(const Mat& m) { return sizeof(float) * m.rows * m.cols; }
+
+static bool multiply(const Mat a, const Mat b, Mat c) {
+  Mat on_gpu[3] = {a, b, c};
+  for (Mat& m : on_gpu) {
+    const float* from = m.first;
+    cudaError_t err = cudaMalloc(&m.first, bytes(m));
+    if (err) { printf("memory: %s\n", cudaGetErrorString(err)); return false; }
+    cudaMemcpy(m.first, from, bytes(m), cudaMemcpyHostToDevice);
+  }
+  dim3 threads(T, T), blocks(c.cols / threads.x, c.rows / threads.y);
+  product<<<blocks, threads>>>(on_gpu[0], on_gpu[1], on_gpu[2]);
+  cudaError_t err = cudaDeviceSynchronize();
+  cudaMemcpy(c.first, on_gpu[2].first, bytes(c), cudaMemcpyDeviceToHost);
+  for (Mat& m : on_gpu) cudaFree(m.first);
+  return err == cudaSuccess;
+}
+
+__global__ void product(Mat a, Mat b, Mat c) {
+  const int y = threadIdx.y, x = threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < a.cols / T; ++k) {
+    __shared__ float left[T][T];
+    __shared__ float right[T][T];
+    left[y][x] = get(tile_of(a, blockIdx.y, k), y, x);
+    right[y][x] = get(tile_of(b, k, blockIdx.x), y, x);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < T; ++i) sum += left[y][i] * right[i][x];
+    __syncthreads();
+  }
+  tile_of(c, blockIdx.y, blockIdx.x).first[y * c.step + x] = sum;
+}
+
+int main(int argc, char* argv[]) {
+  Mat a = make(32, 48), b = make(48, 64), c = make(32, 64);
+  int i, j, k, wrong = 0;
+  for (i = 0; i < a.rows * a.cols; i++) a.first[i] = i % 3;
+  for (i = 0; i < b.rows * b.cols; i++) b.first[i] = i % 5 - 1;
+  if (!multiply(a, b, c)) return argc - 1;
+  for (i = 0; i < c.rows; i++)
+    for (j = 0; j < c.cols; j++) {
+      float sum = 0;
+      for (k = 0; k < a.cols; k++) sum += get(a, i, k) * get(b, k, j);
+      wrong += sum != get(c, i, j);
+    }
+  free(a.first); free(b.first); free(c.first);
+  return wrong;
+}
+""",
+        ["product"],
+        -1,
+        0,
+    ),
+    "reduction": (
+        r"""
+#include <stdio.h>
+#include <numeric>
+#include <vector>
+#define CUDA_CHECK(call) { check_cuda((call), #call, __LINE__); }
+inline void check_cuda(cudaError_t code, const char *call, int line, bool end=true)
+{
+    if (code == cudaSuccess) return;
+    fprintf(stderr, "line %d: %s: %s\n", line, call, cudaGetErrorString(code));
+    if (end) exit(code);
+}
+
+// Half of the threads add what the other half has, until one is left.
+__global__ void sum_of_block(const int *from, int *to, unsigned int n)
+{
+    extern __shared__ int kept[];
+    const unsigned int me = threadIdx.x, at = 2*blockDim.x*blockIdx.x + me;
+    kept[me] = at < n ? from[at] : 0;
+    if (at + blockDim.x < n) kept[me] += from[at + blockDim.x];
+    for (unsigned int half = blockDim.x >> 1; half != 0; half >>= 1) {
+        __syncthreads();
+        if (me < half) kept[me] += kept[me + half];
+    }
+    if (!me) to[blockIdx.x] = *kept;
+}
+
+int main()
+{
+    const unsigned int n = 100000, threads = 128;
+    const unsigned int blocks = (n + 2 * threads - 1) / (2 * threads);
+    std::vector<int> all(n), sums(blocks);
+    for (auto& x : all) x = &x - all.data() & 7;
+    const int expected = std::accumulate(all.begin(), all.end(), 0);
+    int devices = 0;
+    cudaGetDeviceCount(&devices);
+    if (devices == 0) return expected;
+    int *d_all, *d_sums;
+    CUDA_CHECK(cudaMalloc(&d_all, n * sizeof *d_all));
+    CUDA_CHECK(cudaMalloc(&d_sums, blocks * sizeof *d_sums));
+    CUDA_CHECK(cudaMemcpy(d_all, all.data(), n * sizeof(int), cudaMemcpyHostToDevice));
+    sum_of_block<<<blocks, threads, threads * sizeof(int)>>>(d_all, d_sums, n);
+    CUDA_CHECK(cudaPeekAtLastError());
+    CUDA_CHECK(cudaDeviceSynchronize());
+    CUDA_CHECK(cudaMemcpy(sums.data(), d_sums, blocks * sizeof(int), cudaMemcpyDeviceToHost));
+    CUDA_CHECK(cudaFree(d_all));
+    CUDA_CHECK(cudaFree(d_sums));
+    return std::accumulate(begin(sums), end(sums), 0);
+}
+""",
+        ["sum_of_block"],
+        350000,
+        350000,
+    ),
     "warp shuffles": (
         r"""
 #include <iostream>
@@ -53,7 +236,6 @@ using namespace std;
 const int n = 10000;
 
 __inline__ __device__ int sum_of_warp(int mine) {
-#pragma unroll
   for (int far = warpSize >> 1; far; far >>= 1)
     mine += __shfl_down_sync(EVERYBODY, mine, far);
   return mine;
@@ -99,6 +281,48 @@ int main() {
 """,
         ["sum_up", "vote"],
         100,
+        0,
+    ),
+    "scan of one block": (
+        r"""
+#include <stdio.h>
+#include <string.h>
+enum { THREADS = 256 };
+// After Hillis and Steele: from one half of the memory to the other
+__global__ void scan(float *out, const float *in, const int n) {
+  extern __shared__ float halves[];
+  const int me = threadIdx.x;
+  float *now = halves, *then = halves + blockDim.x;
+  now[me] = me < n ? in[me] : 0.f;
+  for (int back = 1; back < blockDim.x; back <<= 1) {
+    __syncthreads();
+    then[me] = now[me] + (me < back ? 0.f : now[me - back]);
+    float *other = now;
+    now = then, then = other;
+  }
+  if (me < n) out[me] = now[me];
+}
+static float in[THREADS], out[THREADS], sum;
+static int wrong;
+int main() {
+  float *d_in, *d_out;
+  for (int i = 0; i < THREADS; ++i) in[i] = i % 4;
+  if (cudaMalloc((void **)&d_in, sizeof(in))) { puts("no GPU"); return -1; }
+  cudaMalloc((void **)&d_out, sizeof(out));
+  cudaMemcpy(d_in, in, sizeof(in), cudaMemcpyHostToDevice);
+  scan<<<1, THREADS, 2 * THREADS * sizeof(float)>>>(d_out, d_in, THREADS);
+  cudaMemcpy(out, d_out, sizeof(out), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < THREADS; ++i) {
+    sum += in[i];
+    if (out[i] != sum) ++wrong;
+  }
+  cudaFree(d_in);
+  cudaFree(d_out);
+  return wrong;
+}
+""",
+        ["scan"],
+        -1,
         0,
     ),
     "histogram": (
@@ -151,6 +375,54 @@ int main() {
         ["histogram"],
         396,
         396,
+    ),
+    "stencil in a line": (
+        r"""
+#include <stdio.h>
+#include <algorithm>
+using namespace std;
+#define CELLS 4096
+#define REACH 3
+#define WIDTH 64
+#define ALL (CELLS + 2 * REACH)
+
+__global__ void blur(int *from, int *to) {
+  __shared__ int near[WIDTH + 2 * REACH];
+  int first = blockIdx.x * WIDTH;
+  // Neighbours of the block's ends are read as well
+  for (int i = threadIdx.x; i < WIDTH + 2 * REACH; i += WIDTH)
+    near[i] = from[first + i];
+  __syncthreads();
+  int sum = 0;
+  for (int d = 0; d <= 2 * REACH; d++)
+    sum += near[threadIdx.x + d];
+  to[first + REACH + threadIdx.x] = sum;
+}
+void ones(int *x, int n) { fill_n(x, n, 1); }
+
+int main(void) {
+  int *line, *got, *d_line, *d_got;
+  int size = ALL * sizeof(int);
+  line = (int *)malloc(size); ones(line, ALL);
+  got = (int *)malloc(size); ones(got, ALL);
+  cudaMalloc((void **)&d_line, size);
+  if (cudaGetLastError() != cudaSuccess) return REACH * 2 + 1;
+  cudaMalloc((void **)&d_got, size);
+  cudaMemcpy(d_line, line, size, cudaMemcpyHostToDevice);
+  cudaMemcpy(d_got, got, size, cudaMemcpyHostToDevice);
+  blur<<<CELLS/WIDTH,WIDTH>>>(d_line, d_got);
+  cudaMemcpy(got, d_got, size, cudaMemcpyDeviceToHost);
+  for (int i = REACH; i < CELLS + REACH; i++) {
+    if (got[i] != 2 * REACH + 1) { printf("wrong at %d\n", i); return i; }
+  }
+  free(line); free(got);
+  cudaFree(d_line); cudaFree(d_got);
+  return 0;
+}
+""",
+        ["blur"],
+        7,
+        0,
     ),
     "heat in a plate": (
         r"""
@@ -272,191 +544,5 @@ int main() {
         ["simpleLifeKernel"],
         5,
         5,
-    ),
-    "mandelbrot": (
-        r"""
-#include <stdio.h>
-#define SIDE 128
-struct number {
-    float   re;
-    float   im;
-    __host__ __device__ number( float a, float b ) : re(a), im(b) {}
-    __host__ __device__ float square( void ) const { return re * re + im * im; }
-    __host__ __device__ number operator*(const number& o) const {
-        return number(re*o.re - im*o.im, re*o.im + im*o.re);
-    }
-    __host__ __device__ number operator+(const number& o) const;
-};
-__host__ __device__ number number::operator+(const number& o) const {
-    return number(re+o.re, im+o.im);
-}
-__host__ __device__ bool stays( int row, int column ) {
-    const number c(3.0f * column / SIDE - 2.0f, 3.0f * row / SIDE - 1.5f);
-    number z(0, 0);
-    for (int step = 0; step < 80; step++) {
-        z = z * z + c;
-        if (z.square() > 4) return false;
-    }
-    return true;
-}
-__global__ void paint( unsigned char *picture ) {
-    // a block for each pixel, as slow as can be
-    picture[blockIdx.y * gridDim.x + blockIdx.x] = stays( blockIdx.y, blockIdx.x ) ? 255 : 0;
-}
-int white( const unsigned char *picture ) {
-    int n = 0;
-    for (int i=0; i<SIDE*SIDE; i++) n += picture[i] / 255;
-    return n;
-}
-int main( void ) {
-    static unsigned char picture[SIDE * SIDE], *d_picture;
-    for (int i=0; i<SIDE*SIDE; i++) picture[i] = 255 * stays(i / SIDE, i % SIDE);
-    int expected = white(picture);
-    if (cudaMalloc( (void**)&d_picture, sizeof(picture) ) == cudaSuccess) {
-        dim3    grid(SIDE,SIDE);
-        paint<<<grid,1>>>( d_picture );
-        cudaMemcpy( picture, d_picture, sizeof(picture), cudaMemcpyDeviceToHost );
-        cudaFree( d_picture );
-    }
-    // the device may round a product and a sum at once
-    int off = white(picture) - expected;
-    return expected > 1000 && off * off < 100 ? 42 : off;
-}
-""",
-        ["paint"],
-        42,
-        42,
-    ),
-    "bitonic sort": (
-        r"""
-#include <algorithm>
-#include <random>
-#include <vector>
-using std::vector;
-template <class T> __device__ void exchange(T& a, T& b) { T t = a; a = b; b = t; }
-
-__global__ void bitonic_step(int *values, int j, int k) {
-  unsigned int i = threadIdx.x + blockDim.x * blockIdx.x, ixj = i ^ j;
-  if (ixj > i) {
-    bool up = (i & k) == 0;
-    if (up == (values[i] > values[ixj])) exchange(values[i], values[ixj]);
-  }
-}
-class Sorter {
- public:
-  explicit Sorter(int n) : n_(n) { good_ = !cudaMalloc(&values_, n * sizeof(int)); }
-  ~Sorter() { cudaFree(values_); }
-  bool sort(vector<int>& v);
- private:
-  int n_, *values_ = nullptr;
-  bool good_ = false;
-};
-bool Sorter::sort(vector<int>& v) {
-  if (!good_) return false;
-  cudaMemcpy(values_, &v[0], n_ * sizeof(int), cudaMemcpyHostToDevice);
-  for (int k = 2; k <= n_; k <<= 1)
-    for (int j = k >> 1; j > 0; j >>= 1)
-      bitonic_step<<<n_ / 256, 256>>>(values_, j, k);
-  cudaMemcpy(v.data(), values_, n_ * sizeof(int), cudaMemcpyDeviceToHost);
-  return true;
-}
-int main() {
-  std::mt19937 dice(7);
-  vector<int> v(1 << 12);
-  std::generate(v.begin(), v.end(), [&] { return int(dice() >> 1); });
-  auto sorted = v;
-  std::sort(sorted.begin(), sorted.end());
-  Sorter sorter(v.size());
-  if (!sorter.sort(v)) return std::is_sorted(begin(v), end(v)) + 5;
-  return v == sorted ? 0 : 1;
-}
-""",
-        ["bitonic_step"],
-        5,
-        0,
-    ),
-    "streams and copies": (
-        r"""
-#include <assert.h>
-#include <stdio.h>
-// Says what went wrong, and stops a debug build
-inline
-cudaError_t Try(cudaError_t code)
-{
-#if defined(DEBUG) || defined(_DEBUG)
-  if (code != cudaSuccess) {
-    fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(code));
-    assert(code == cudaSuccess);
-  }
-#endif
-  return code;
-}
-
-__global__ void circle(float *radius, int first)
-{
-  int at = first + blockDim.x*blockIdx.x + threadIdx.x;
-  float angle = 0.001f * at;
-  radius[at] += sqrtf(powf(sinf(angle), 2) + powf(cosf(angle), 2));
-}
-
-float farthest(float *values, int count)
-{
-  float far = 0;
-  while (count-- > 0) {
-    const float off = fabs(*values++ - 1.0f);
-    far = off > far ? off : far;
-  }
-  return far;
-}
-
-int main(int argc, char **argv)
-{
-  const int threads = 256, PARTS = 4, each = 32 * threads;
-  const int bytes = each * sizeof(float);
-  int id = 0;
-  if (argc > 1) id = atoi(argv[1]);
-  cudaDeviceProp gpu;
-  if (Try( cudaGetDeviceProperties(&gpu, id)) != cudaSuccess) return PARTS;
-  printf("%s works in %d streams\n", gpu.name, PARTS);
-  Try( cudaSetDevice(id) );
-
-  float *pinned, *d_values, ms = -1;
-  Try( cudaMallocHost((void**)&pinned, PARTS * bytes) );
-  Try( cudaHostAlloc(&d_values, 16, cudaHostAllocDefault) );
-  Try( cudaFreeHost(d_values) );
-  Try( cudaMalloc((void**)&d_values, PARTS * bytes) );
-  cudaStream_t streams[PARTS];
-  cudaEvent_t begin, end, untimed;
-  for (auto &stream : streams) Try( cudaStreamCreate(&stream) );
-  Try( cudaEventCreate(&begin) );
-  Try( cudaEventCreate(&end) );
-  Try( cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming) );
-
-  memset(pinned, 0, PARTS * bytes);
-  Try( cudaEventRecord(begin,0) );
-  for (int part = 0, first = 0; part < PARTS; ++part, first += each) {
-    Try( cudaMemcpyAsync(d_values + first, pinned + first, bytes,
-                         cudaMemcpyHostToDevice, streams[part]) );
-    circle<<<each/threads, threads, 0, streams[part]>>>(d_values, first);
-    Try( cudaMemcpyAsync(&pinned[first], &d_values[first], bytes,
-                         cudaMemcpyDeviceToHost, streams[part]) );
-  }
-  Try( cudaEventRecord(end, 0) );
-  Try( cudaEventSynchronize(end) );
-  Try( cudaEventElapsedTime(&ms, begin, end) );
-  for (int part = 0; part < PARTS; ++part) Try( cudaStreamSynchronize(streams[part]) );
-  const float off = farthest(pinned, PARTS * each);
-  printf("%g ms, off by %g\n", ms, off);
-
-  for (cudaEvent_t event : {begin, end, untimed}) Try( cudaEventDestroy(event) );
-  for (auto stream : streams) Try( cudaStreamDestroy(stream) );
-  cudaFree(d_values);
-  cudaFreeHost(pinned);
-  return off < 1e-5f && ms >= 0 ? 0 : 1;
-}
-""",
-        ["circle"],
-        4,
-        0,
     ),
 }

@@ -8,6 +8,342 @@ if TYPE_CHECKING:
     from session_programs import Programs
 
 PROGRAMS: Programs = {
+    "mandelbrot": (
+        r"""
+#include <stdio.h>
+#define SIDE 128
+struct number {
+    float   re;
+    float   im;
+    __host__ __device__ number( float a, float b ) : re(a), im(b) {}
+    __host__ __device__ float square( void ) const { return re * re + im * im; }
+    __host__ __device__ number operator*(const number& o) const {
+        return number(re*o.re - im*o.im, re*o.im + im*o.re);
+    }
+    __host__ __device__ number operator+(const number& o) const;
+};
+__host__ __device__ number number::operator+(const number& o) const {
+    return number(re+o.re, im+o.im);
+}
+__host__ __device__ bool stays( int row, int column ) {
+    const number c(3.0f * column / SIDE - 2.0f, 3.0f * row / SIDE - 1.5f);
+    number z(0, 0);
+    for (int step = 0; step < 80; step++) {
+        z = z * z + c;
+        if (z.square() > 4) return false;
+    }
+    return true;
+}
+__global__ void paint( unsigned char *picture ) {
+    // a block for each pixel, as slow as can be
+    picture[blockIdx.y * gridDim.x + blockIdx.x] = stays( blockIdx.y, blockIdx.x ) ? 255 : 0;
+}
+int white( const unsigned char *picture ) {
+    int n = 0;
+    for (int i=0; i<SIDE*SIDE; i++) n += picture[i] / 255;
+    return n;
+}
+int main( void ) {
+    static unsigned char picture[SIDE * SIDE], *d_picture;
+    for (int i=0; i<SIDE*SIDE; i++) picture[i] = 255 * stays(i / SIDE, i % SIDE);
+    int expected = white(picture);
+    if (cudaMalloc( (void**)&d_picture, sizeof(picture) ) == cudaSuccess) {
+        dim3    grid(SIDE,SIDE);
+        paint<<<grid,1>>>( d_picture );
+        cudaMemcpy( picture, d_picture, sizeof(picture), cudaMemcpyDeviceToHost );
+        cudaFree( d_picture );
+    }
+    // the device may round a product and a sum at once
+    int off = white(picture) - expected;
+    return expected > 1000 && off * off < 100 ? 42 : off;
+}
+""",
+        ["paint"],
+        42,
+        42,
+    ),
+    "pi by chance": (
+        r"""
+#include <iomanip>
+#include <iostream>
+static const int THREADS = 64, BLOCKS = 16, TRIES = 1000;
+// a generator of our own: x = a x + c
+struct Lcg {
+  unsigned state;
+  __host__ __device__ explicit Lcg(unsigned seed) : state(seed * 2654435761u + 1u) {}
+  __host__ __device__ float operator()() {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) * (1.0f / 16777216.0f);
+  }
+};
+__host__ __device__ int hits_of(unsigned seed) {
+  Lcg draw{seed};
+  int hits = 0;
+  for (int i = 0; i < TRIES; ++i) {
+    float x = draw(), y = draw();
+    if (x * x + y * y <= 1.f) hits++;
+  }
+  return hits;
+}
+__global__ void darts(int *hits) {
+  int id = blockIdx.x * blockDim.x + threadIdx.x;
+  hits[id] = hits_of(id);
+}
+int main() {
+  int *h_hits = NULL, *d_hits = NULL;
+  const size_t bytes = sizeof(int) * THREADS * BLOCKS;
+  cudaError_t status = cudaMallocHost((void**)&h_hits, bytes);
+  bool pinned = status == cudaSuccess;
+  if (!pinned) h_hits = new int[THREADS * BLOCKS];
+  if (cudaMalloc(&d_hits, bytes) == cudaSuccess) {
+    darts<<<BLOCKS, THREADS>>>(d_hits);
+    cudaMemcpy(h_hits, d_hits, bytes, cudaMemcpyDeviceToHost);
+    cudaFree(d_hits);
+  } else
+    for (int i = 0; i < THREADS * BLOCKS; i++) h_hits[i] = hits_of(i);
+  long long sum = 0;
+  for (int i = 0; i < THREADS * BLOCKS; i++) sum += h_hits[i];
+  if (pinned) cudaFreeHost(h_hits); else delete[] h_hits;
+  double pi = 4.0 * sum / (double(THREADS) * BLOCKS * TRIES);
+  std::cout << std::fixed << std::setprecision(4) << pi << '\n';
+  return int(pi * 100 + 0.5);
+}
+""",
+        ["darts"],
+        314,
+        314,
+    ),
+    "bitonic sort": (
+        r"""
+#include <algorithm>
+#include <random>
+#include <vector>
+using std::vector;
+template <class T> __device__ void exchange(T& a, T& b) { T t = a; a = b; b = t; }
+
+__global__ void bitonic_step(int *values, int j, int k) {
+  unsigned int i = threadIdx.x + blockDim.x * blockIdx.x, ixj = i ^ j;
+  if (ixj > i) {
+    bool up = (i & k) == 0;
+    if (up == (values[i] > values[ixj])) exchange(values[i], values[ixj]);
+  }
+}
+class Sorter {
+ public:
+  explicit Sorter(int n) : n_(n) { good_ = !cudaMalloc(&values_, n * sizeof(int)); }
+  ~Sorter() { cudaFree(values_); }
+  bool sort(vector<int>& v);
+ private:
+  int n_, *values_ = nullptr;
+  bool good_ = false;
+};
+bool Sorter::sort(vector<int>& v) {
+  if (!good_) return false;
+  cudaMemcpy(values_, &v[0], n_ * sizeof(int), cudaMemcpyHostToDevice);
+  for (int k = 2; k <= n_; k <<= 1)
+    for (int j = k >> 1; j > 0; j >>= 1)
+      bitonic_step<<<n_ / 256, 256>>>(values_, j, k);
+  cudaMemcpy(v.data(), values_, n_ * sizeof(int), cudaMemcpyDeviceToHost);
+  return true;
+}
+int main() {
+  std::mt19937 dice(7);
+  vector<int> v(1 << 12);
+  std::generate(v.begin(), v.end(), [&] { return int(dice() >> 1); });
+  auto sorted = v;
+  std::sort(sorted.begin(), sorted.end());
+  Sorter sorter(v.size());
+  if (!sorter.sort(v)) return std::is_sorted(begin(v), end(v)) + 5;
+  return v == sorted ? 0 : 1;
+}
+""",
+        ["bitonic_step"],
+        5,
+        0,
+    ),
+    "dot product": (
+        r"""
+#include <stdio.h>
+#define least(a,b) (a<b?a:b)
+#define sum_to(x) (x*(x+1)/2)
+
+const int Count = 20 * 1000;
+const int threads = 256;
+const int blocks = least( 24, (Count+threads-1) / threads );
+
+__global__ void dot( double *a, double *b, double *parts ) {
+    __shared__ double of_thread[threads];
+    double mine = 0;
+    int i = blockIdx.x * threads + threadIdx.x;
+    while (i < Count) {
+        mine += a[i] * b[i];
+        i += gridDim.x * threads;
+    }
+    of_thread[threadIdx.x] = mine;
+    __syncthreads();
+    // a power of 2, or some would be forgotten
+    for (int left = threads/2; left > 0; left /= 2) {
+        if (threadIdx.x < left)
+            of_thread[threadIdx.x] += of_thread[threadIdx.x + left];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        parts[blockIdx.x] = of_thread[0];
+}
+
+static int complain( cudaError_t err, const char *file, int line ) {
+    if (err != cudaSuccess) printf( "%s(%d): %s\n", file, line, cudaGetErrorString( err ) );
+    return err != cudaSuccess;
+}
+#define FAILED( err ) (complain( err, __FILE__, __LINE__ ))
+
+int main( void ) {
+    double *a, *b, *parts, sum = 0;
+    double *d_a, *d_b, *d_parts;
+    a = (double*)malloc( Count*sizeof(double) );
+    b = (double*)malloc( Count*sizeof(double) );
+    parts = (double*)malloc( blocks*sizeof(double) );
+    for (int i=0; i<Count; i++) { a[i] = i + 1; b[i] = 3; }
+    if (FAILED( cudaMalloc( (void**)&d_a, Count*sizeof(double) ) )) return blocks;
+    FAILED( cudaMalloc( (void**)&d_b, Count*sizeof(double) ) );
+    FAILED( cudaMalloc( (void**)&d_parts, blocks*sizeof(double) ) );
+    FAILED( cudaMemcpy( d_a, a, Count*sizeof(double), cudaMemcpyHostToDevice ) );
+    FAILED( cudaMemcpy( d_b, b, Count*sizeof(double), cudaMemcpyHostToDevice ) );
+    dot<<<blocks,threads>>>( d_a, d_b, d_parts );
+    FAILED( cudaMemcpy( parts, d_parts, blocks*sizeof(double), cudaMemcpyDeviceToHost ) );
+    for (int i=0; i<blocks; i++) sum += parts[i];
+    printf( "%.12g, and it should be %.12g\n", sum, 3 * sum_to( (double)Count ) );
+    FAILED( cudaFree( d_a ) ); FAILED( cudaFree( d_b ) ); FAILED( cudaFree( d_parts ) );
+    free( a ); free( b ); free( parts );
+    return sum == 3 * sum_to( (double)Count ) ? 0 : 1;
+}
+""",
+        ["dot"],
+        24,
+        0,
+    ),
+    "streams and copies": (
+        r"""
+#include <assert.h>
+#include <stdio.h>
+// Says what went wrong, and stops a debug build
+inline
+cudaError_t Try(cudaError_t code)
+{
+#if defined(DEBUG) || defined(_DEBUG)
+  if (code != cudaSuccess) {
+    fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(code));
+    assert(code == cudaSuccess);
+  }
+#endif
+  return code;
+}
+
+__global__ void circle(float *radius, int first)
+{
+  int at = first + blockDim.x*blockIdx.x + threadIdx.x;
+  float angle = 0.001f * at;
+  radius[at] += sqrtf(powf(sinf(angle), 2) + powf(cosf(angle), 2));
+}
+
+float farthest(float *values, int count)
+{
+  float far = 0;
+  while (count-- > 0) {
+    const float off = fabs(*values++ - 1.0f);
+    far = off > far ? off : far;
+  }
+  return far;
+}
+
+int main(int argc, char **argv)
+{
+  const int threads = 256, PARTS = 4, each = 32 * threads;
+  const int bytes = each * sizeof(float);
+  int id = 0;
+  if (argc > 1) id = atoi(argv[1]);
+  cudaDeviceProp gpu;
+  if (Try( cudaGetDeviceProperties(&gpu, id)) != cudaSuccess) return PARTS;
+  printf("%s works in %d streams\n", gpu.name, PARTS);
+  Try( cudaSetDevice(id) );
+
+  float *pinned, *d_values, ms = -1;
+  Try( cudaMallocHost((void**)&pinned, PARTS * bytes) );
+  Try( cudaHostAlloc(&d_values, 16, cudaHostAllocDefault) );
+  Try( cudaFreeHost(d_values) );
+  Try( cudaMalloc((void**)&d_values, PARTS * bytes) );
+  cudaStream_t streams[PARTS];
+  cudaEvent_t begin, end, untimed;
+  for (auto &stream : streams) Try( cudaStreamCreate(&stream) );
+  Try( cudaEventCreate(&begin) );
+  Try( cudaEventCreate(&end) );
+  Try( cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming) );
+
+  memset(pinned, 0, PARTS * bytes);
+  Try( cudaEventRecord(begin,0) );
+  for (int part = 0, first = 0; part < PARTS; ++part, first += each) {
+    Try( cudaMemcpyAsync(d_values + first, pinned + first, bytes,
+                         cudaMemcpyHostToDevice, streams[part]) );
+    circle<<<each/threads, threads, 0, streams[part]>>>(d_values, first);
+    Try( cudaMemcpyAsync(&pinned[first], &d_values[first], bytes,
+                         cudaMemcpyDeviceToHost, streams[part]) );
+  }
+  Try( cudaEventRecord(end, 0) );
+  Try( cudaEventSynchronize(end) );
+  Try( cudaEventElapsedTime(&ms, begin, end) );
+  for (int part = 0; part < PARTS; ++part) Try( cudaStreamSynchronize(streams[part]) );
+  const float off = farthest(pinned, PARTS * each);
+  printf("%g ms, off by %g\n", ms, off);
+
+  for (cudaEvent_t event : {begin, end, untimed}) Try( cudaEventDestroy(event) );
+  for (auto stream : streams) Try( cudaStreamDestroy(stream) );
+  cudaFree(d_values);
+  cudaFreeHost(pinned);
+  return off < 1e-5f && ms >= 0 ? 0 : 1;
+}
+""",
+        ["circle"],
+        4,
+        0,
+    ),
+    "symbols": (
+        r"""
+#include <iostream>
+#define DEGREE 4
+__constant__ double coefficients[DEGREE + 1];
+__device__ unsigned int calls = 0;
+__device__ double last;
+__device__ double horner(double x) {
+  double y = 0;
+  for (int i = DEGREE; i >= 0; --i) y = y * x + coefficients[i];
+  return y;
+}
+__global__ void evaluate(double* x) {
+  atomicInc(&calls, 1000000u);
+  x[threadIdx.x] = horner(x[threadIdx.x]);
+  if (threadIdx.x == blockDim.x - 1) last = x[threadIdx.x];
+}
+int main() {
+  double h[DEGREE + 1] = {1, 0, 2, 0, 1}, x[8], *d, got = -1;  // (1 + x^2)^2
+  unsigned n = 7, zero = 0;
+  for (int i = 0; i < 8; ++i) x[i] = i;
+  if (cudaMemcpyToSymbol(coefficients, h, sizeof(h)) != cudaSuccess) return n;
+  cudaMemcpyToSymbol(calls, &zero, sizeof zero);
+  cudaMalloc(&d, sizeof(x));
+  cudaMemcpy(d, x, sizeof(x), cudaMemcpyHostToDevice);
+  evaluate<<<1, 8>>>(d);
+  cudaMemcpyFromSymbol(&n, calls, sizeof(unsigned));
+  cudaMemcpyFromSymbol(&got, last, sizeof(double), 0, cudaMemcpyDeviceToHost);
+  cudaMemcpy(x, d, sizeof(x), cudaMemcpyDeviceToHost);
+  cudaFree(d);
+  std::cout << n << " calls, the last gave " << got << std::endl;
+  return n == 8 && got == 2500 && x[2] == 25 ? 0 : 1;
+}
+""",
+        ["evaluate"],
+        7,
+        0,
+    ),
     "functors and templates": (
         r"""
 #include <functional>
@@ -61,6 +397,69 @@ int main() {
         ],
         30,
         30,
+    ),
+    "particles": (
+        r"""
+#include <cmath>
+#include <iostream>
+class v3 {
+public:
+  float x, y, z;
+  v3();
+  v3(float xIn, float yIn, float zIn);
+  __host__ __device__ void normalize();
+  __host__ __device__ v3& operator+=(const v3& o) { x += o.x; y += o.y; z += o.z; return *this; }
+};
+v3::v3() : x(0), y(0), z(0) {}
+v3::v3(float xIn, float yIn, float zIn) : x(xIn), y(yIn), z(zIn) {}
+__host__ __device__ void v3::normalize() {
+  float t = sqrt(x * x + y * y + z * z);
+  x /= t;
+  y /= t;
+  z /= t;
+}
+__host__ __device__ v3 operator*(float s, v3 v) { v.x *= s; v.y *= s; v.z *= s; return v; }
+std::ostream& operator<<(std::ostream& out, const v3& v) {
+  return out << '(' << v.x << ", " << v.y << ", " << v.z << ')';
+}
+// a structure of arrays
+struct Particles { int count; float *x, *y; v3 *velocity; };
+__global__ void advance(Particles p, float dt) {
+  int i = threadIdx.x + blockIdx.x * blockDim.x;
+  if (i >= p.count) return;
+  v3 v = p.velocity[i];
+  v.normalize();
+  v += 1.0f * v;
+  p.x[i] += dt * v.x;
+  p.y[i] += dt * v.y;
+}
+int main() {
+  const int n = 100;
+  v3 *h = new v3[n];
+  for (int i = 0; i < n; ++i) h[i] = v3(3.f, 4.f, 0.f);
+  v3 first = h[0];
+  first.normalize();
+  std::cout << first << "\n";
+  Particles p{n, nullptr, nullptr, nullptr};
+  if (cudaMalloc(&p.velocity, n * sizeof(v3)) != cudaSuccess) {
+    delete[] h;
+    return std::lround(10 * first.x + 100 * first.y);
+  }
+  cudaMalloc(&p.x, n * sizeof(float)); cudaMalloc(&p.y, n * sizeof(float));
+  cudaMemset(p.x, 0, n * sizeof(float)); cudaMemset(p.y, 0, n * sizeof(float));
+  cudaMemcpy(p.velocity, h, n * sizeof(v3), cudaMemcpyHostToDevice);
+  for (int i = 0; i < 10; i++) advance<<<1 + n / 32, 32>>>(p, 0.5f);
+  float x[n], y[n];
+  cudaMemcpy(x, p.x, sizeof x, cudaMemcpyDeviceToHost);
+  cudaMemcpy(y, p.y, sizeof y, cudaMemcpyDeviceToHost);
+  cudaFree(p.x); cudaFree(p.y); cudaFree(p.velocity);
+  delete[] h;
+  return std::lround(x[n - 1]) + 10 * std::lround(y[0]);
+}
+""",
+        ["advance"],
+        86,
+        86,
     ),
     "matrix and vector": (
         r"""
@@ -169,245 +568,6 @@ auto main() -> int {
 """,
         ["softmax<128>"],
         6,
-        0,
-    ),
-    "n-body": (
-        r"""
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#define SOFT 1e-3f
-#define TILE 64
-#define HD __host__ __device__ __forceinline__
-// what `other`, of mass w, adds to the pull at `here`
-HD float3 pull(float4 here, float4 other, float3 sum)
-{
-  float3 to = {other.x - here.x, other.y - here.y, other.z - here.z};
-  float far2 = SOFT + to.x * to.x + to.y * to.y + to.z * to.z;
-  float strength = other.w / (far2 * sqrtf(far2));
-  return make_float3(sum.x + strength * to.x, sum.y + strength * to.y,
-                     sum.z + strength * to.z);
-}
-__device__ float3 pull_of_tile(float4 here, float3 sum)
-{
-  extern __shared__ float4 bodies[];
-  for (int k = 0; k < blockDim.x; k++) sum = pull(here, bodies[k], sum);
-  return sum;
-}
-__global__ void forces(void *positions, void *results, int count)
-{
-  extern __shared__ float4 bodies[];
-  const float4 *from = (const float4 *)positions;
-  const int mine = threadIdx.x + blockDim.x * blockIdx.x;
-  const float4 here = from[mine];
-  float3 sum = {0.0f, 0.0f, 0.0f};
-  for (int tile = 0; tile * blockDim.x < count; ++tile) {
-    bodies[threadIdx.x] = from[tile * blockDim.x + threadIdx.x];
-    __syncthreads();
-    sum = pull_of_tile(here, sum);
-    __syncthreads();
-  }
-  ((float4 *)results)[mine] = make_float4(sum.x, sum.y, sum.z, 0.f);
-}
-typedef struct { float4 *pos, *acc; } Bodies;
-int main() {
-  const int N = 256;
-  size_t bytes = N * sizeof(float4);
-  Bodies s = {(float4*)malloc(bytes), (float4*)calloc(N, sizeof(float4))}, d;
-  srand(1);
-  for (int i = 0; i < N; i++)
-    s.pos[i] = make_float4(rand() % 100 / 100.f, rand() % 100 / 100.f, rand() % 100 / 100.f, 1.f / N);
-  float3 a = make_float3(0, 0, 0);
-  for (int j = 0; j < N; j++) a = pull(s.pos[0], s.pos[j], a);
-  int result = fabs(a.x) + fabs(a.y) + fabs(a.z) < 1e4 ? 8 : 9;
-  if (cudaMalloc(&d.pos, bytes) == cudaSuccess) {
-    cudaMalloc(&d.acc, bytes);
-    cudaMemcpy(d.pos, s.pos, bytes, cudaMemcpyHostToDevice);
-    forces<<<N / TILE, TILE, TILE * sizeof(float4)>>>(d.pos, d.acc, N);
-    cudaMemcpy(s.acc, d.acc, bytes, cudaMemcpyDeviceToHost);
-    float off = fabs(s.acc[0].x - a.x) + fabs(s.acc[0].y - a.y) + fabs(s.acc[0].z - a.z);
-    if (!(off < 1e-2f * (1 + fabs(a.x) + fabs(a.y) + fabs(a.z)))) result = 10;
-    cudaFree(d.pos); cudaFree(d.acc);
-  }
-  free(s.pos); free(s.acc);
-  return result;
-}
-""",
-        ["forces"],
-        8,
-        8,
-    ),
-    "device query": (
-        r"""
-#include "cuda_runtime.h"
-#include <cstdio>
-#include <cstring>
-#include <string>
-
-int main() {
-  int count, driver = 0;
-  cudaError_t err = cudaGetDeviceCount(&count);
-  if (err != cudaSuccess) {
-    printf("no answer (%d): %s\n", static_cast<int>(err), cudaGetErrorString(err));
-    return strlen(cudaGetErrorName(err));
-  }
-  for (int id = 0; id < count; id++) {
-    cudaSetDevice(id);
-    cudaDeviceProp its;
-    cudaGetDeviceProperties(&its, id);
-    printf("%d is a \"%s\" of %d.%d\n", id, its.name, its.major, its.minor);
-    printf("  %.1f GiB, %zu bytes\n", static_cast<float>(its.totalGlobalMem / 1073741824.0f), its.totalGlobalMem);
-    printf("  %d processors, warps of %d\n", its.multiProcessorCount, its.warpSize);
-    printf("  shared %zu, constant %zu\n", its.sharedMemPerBlock, its.totalConstMem);
-    printf("  %d threads in a block of %d x %d x %d, grid %d x %d x %d\n", its.maxThreadsPerBlock,
-           its.maxThreadsDim[0], its.maxThreadsDim[1], its.maxThreadsDim[2],
-           its.maxGridSize[0], its.maxGridSize[1], its.maxGridSize[2]);
-    printf("  %g GB/s\n", its.memoryClockRate * 2e-6 * its.memoryBusWidth / 8);
-    int processors = 0;
-    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, id);
-    size_t unused, all;
-    cudaMemGetInfo(&unused, &all);
-    if (processors != its.multiProcessorCount || unused > all || its.warpSize != 32) return 1;
-    if (std::string(its.name).empty() || its.maxThreadsDim[0] < its.maxThreadsDim[2]) return 2;
-  }
-  return 0;
-}
-""",
-        [],
-        17,
-        0,
-    ),
-    "hello": (
-        r"""
-#include <cassert>
-#include <cstdio>
-
-__device__ const char* word(int i) { return i % 2 ? "tick" : "tock"; }
-__global__ void speak() {
-  int id = blockIdx.x * blockDim.x + threadIdx.x;
-  assert(id < 8);
-  printf("%s, says thread %d of block %d\n", word(id), threadIdx.x, blockIdx.x);
-}
-void speak_here(void) { printf("and the host says nothing else\n"); }
-
-int main(int argc, char **argv) {
-  speak_here();
-  cudaSetDevice(0);
-  if (cudaFree(0) != cudaSuccess) return argc + 3;
-  speak<<<2, 4>>>();
-  cudaDeviceSynchronize();
-  cudaDeviceReset();
-  return 0;
-}
-""",
-        ["speak"],
-        3,
-        0,
-    ),
-    "lock": (
-        r"""
-#include <stdio.h>
-struct Door {
-  int *closed;
-  Door( void ) : closed(nullptr) {
-    if (cudaMalloc( (void**)&closed, sizeof(int) ) == cudaSuccess)
-      cudaMemset( closed, 0, sizeof(int) );
-  }
-  // only who made it ends it, not the copies that kernels get
-  void end( void ) { cudaFree( closed ); }
-  __device__ void enter( void ) {
-    while (atomicCAS( closed, 0, 1 ));
-    __threadfence();
-  }
-  __device__ void leave( void ) {
-    __threadfence();
-    atomicExch( closed, 0 );
-  }
-};
-volatile __device__ int visitors = 0;
-__global__ void visit( Door door ) {
-  if (threadIdx.x != 0) return;
-  door.enter();
-  visitors = visitors + 1;
-  door.leave();
-}
-union Word { float f; unsigned bits; };
-static_assert(sizeof(Word) == 4, "");
-int main( void ) {
-  const int blocks = 200;
-  Door door;
-  Word w = { 1.0f };
-  int count = w.bits >> 23;
-  if (door.closed == nullptr) return count;
-  int zero = 0;
-  cudaMemcpyToSymbol( visitors, &zero, sizeof zero );
-  visit<<<blocks, 128>>>( door );
-  cudaMemcpyFromSymbol( &count, visitors, sizeof count );
-  door.end();
-  return count;
-}
-""",
-        ["visit"],
-        127,
-        200,
-    ),
-    "tridiagonal systems": (
-        r"""
-#include <stdio.h>
-#include <vector>
-#ifdef USE_FLOAT
-typedef float real;
-#else
-typedef double real;
-#endif
-constexpr unsigned SIZE = 32u;
-const auto SYSTEMS = 100u;
-struct __align__(16) Row { real a, b, c, d; };
-
-// After Thomas: a system for each thread, element next to element
-__device__ void solve(const Row* rows, real* x, unsigned stride) {
-  real c[SIZE], d[SIZE];
-  c[0] = rows[0].c / rows[0].b;
-  d[0] = rows[0].d / rows[0].b;
-  for (unsigned i = 1; i < SIZE; ++i) {
-    const Row& r = rows[i * stride];
-    const real m = 1 / (r.b - r.a * c[i - 1]);
-    c[i] = r.c * m;
-    d[i] = (r.d - r.a * d[i - 1]) * m;
-  }
-  x[(SIZE - 1) * stride] = d[SIZE - 1];
-  for (int i = SIZE - 2; i >= 0; --i) x[i * stride] = d[i] - c[i] * x[(i + 1) * stride];
-}
-__global__ void thomas(const Row* rows, real* x) {
-  const unsigned s = blockIdx.x * blockDim.x + threadIdx.x;
-  if (s < SYSTEMS) solve(rows + s, x + s, SYSTEMS);
-}
-int main() {
-  std::vector<Row> rows(SIZE * SYSTEMS);
-  std::vector<real> x(rows.size());
-  for (unsigned i = 0; i < SIZE; ++i)
-    for (unsigned s = 0; s < SYSTEMS; ++s)
-      rows[i * SYSTEMS + s] = {i ? real(1) : 0, 4, i + 1 < SIZE ? real(1) : 0, real(i * s % 7)};
-  Row* d_rows; real* d_x;
-  if (cudaMallocAsync(&d_rows, rows.size() * sizeof(Row), 0)) return sizeof(Row) / sizeof(real);
-  cudaMallocAsync(&d_x, x.size() * sizeof(real), 0);
-  cudaMemcpy(d_rows, rows.data(), rows.size() * sizeof(Row), cudaMemcpyHostToDevice);
-  thomas<<<(SYSTEMS + 63u) / 64u, 64u>>>(d_rows, d_x);
-  cudaMemcpy(x.data(), d_x, x.size() * sizeof(real), cudaMemcpyDeviceToHost);
-  cudaFreeAsync(d_rows, 0); cudaFreeAsync(d_x, 0);
-  for (unsigned i = 0; i < SIZE; ++i)
-    for (unsigned s = 0; s < SYSTEMS; ++s) {
-      const auto& [a, b, c, d] = rows[i * SYSTEMS + s];
-      real left = b * x[i * SYSTEMS + s] - d;
-      if (i) left += a * x[(i - 1) * SYSTEMS + s];
-      if (i + 1 < SIZE) left += c * x[(i + 1) * SYSTEMS + s];
-      if (left > 1e-9 || left < -1e-9) return 1;
-    }
-  return 0;
-}
-""",
-        ["thomas"],
-        4,
         0,
     ),
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import session_programs
+import session_programs_last
 import session_programs_more
 from deadlines import WAIT_S
 from session_support import make_session
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 PROGRAMS: session_programs.Programs = {
     **session_programs.PROGRAMS,
     **session_programs_more.PROGRAMS,
+    **session_programs_last.PROGRAMS,
     "vectors and events": (
         r"""
 #include <stdio.h>
@@ -52,6 +54,42 @@ int main(void) {
         ["add"],
         3,
         3,
+    ),
+    "tiles and bodies": (
+        r"""
+#include <iostream>
+#include <vector>
+#include <algorithm>
+#include <cuda_runtime.h>
+using namespace std;
+const int TILE = 32;
+__global__ void transpose(float* out, const float* in, int w, int h) {
+  __shared__ float tile[TILE][TILE + 1];
+  int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
+  if (x < w && y < h) tile[threadIdx.y][threadIdx.x] = in[y * w + x];
+  __syncthreads();
+  x = blockIdx.y * TILE + threadIdx.x; y = blockIdx.x * TILE + threadIdx.y;
+  if (x < h && y < w) out[y * h + x] = tile[threadIdx.x][threadIdx.y];
+}
+struct Body { float4 pos; float3 vel; };
+template <typename T> __global__ void scale(T* v, T s, int n) { int i = threadIdx.x; if (i < n) v[i] *= s; }
+__device__ float4 operator+(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+__global__ void step(Body* b, int n) { int i = threadIdx.x; if (i < n) b[i].pos = b[i].pos + make_float4(1, 1, 1, 0); }
+int main() {
+  vector<float> h(TILE * TILE, 1.0f);
+  Body b{make_float4(1, 2, 3, 4), {0, 0, 0}};
+  dim3 grid(1, 1), block(TILE, TILE);
+  float* d; 
+  if (cudaMalloc(&d, h.size() * sizeof(float)) != cudaSuccess) { cerr << "no device\n"; return int(b.pos.w) + min(1, 2); }
+  transpose<<<grid, block>>>(d, d, TILE, TILE);
+  scale<float><<<1, 32>>>(d, 2.0f, 32);
+  cudaDeviceSynchronize();
+  return 0;
+}
+""",
+        ["transpose", "step", "scale<float>"],
+        5,
+        0,
     ),
 }
 
