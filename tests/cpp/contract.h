@@ -2,16 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "deadlines.h"
 #include "gpuos/gpuos.h"
+#include "views.h"
 
 namespace gpuos {
 
@@ -102,6 +101,16 @@ class Contract : public testing::TestWithParam<std::string> {
   std::unique_ptr<Runtime> runtime_;
 };
 
+/// Returns tasks of `size` elements each.
+inline ManyTasks many_of(std::size_t tasks, std::int64_t size,
+                         DType dtype = DType::Int32) {
+  ManyTasks many;
+  many.tasks = tasks;
+  many.dtype = dtype;
+  many.size = size;
+  return many;
+}
+
 inline std::string backend_name(
     const testing::TestParamInfo<std::string>& info) {
   return info.param;
@@ -110,5 +119,23 @@ inline std::string backend_name(
 #define GPUOS_INSTANTIATE_CONTRACT(suite)                                    \
   INSTANTIATE_TEST_SUITE_P(Backends, suite, testing::Values("host", "cuda"), \
                            backend_name)
+
+inline std::string residency_name(
+    const testing::TestParamInfo<Residency>& info) {
+  switch (info.param) {
+    case Residency::Resident:
+      return "resident";
+    case Residency::Burst:
+      return "burst";
+    default:
+      return "auto";
+  }
+}
+
+#define GPUOS_FOR_EACH_RESIDENCY(suite)                                        \
+  INSTANTIATE_TEST_SUITE_P(                                                    \
+      Residencies, suite,                                                      \
+      testing::Values(Residency::Auto, Residency::Resident, Residency::Burst), \
+      residency_name)
 
 }  // namespace gpuos

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "contract.h"
@@ -27,17 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Returns whether `condition` became true within `limit`.
-template <typename Condition>
-bool becomes_true(Condition condition, std::chrono::seconds limit = kDeadline) {
-  const auto deadline = Clock::now() + limit;
-  while (!condition()) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(100us);
-  }
-  return true;
 }
 
 /// Kernels that are unknown to gpuos.
@@ -174,14 +162,6 @@ class CudaTest : public testing::Test {
     return runtime().submit(runtime().find("add"), inputs, out, {}, stream);
   }
 
-  /// Tasks of `size` elements each.
-  static ManyTasks many_of(std::size_t tasks, std::int64_t size) {
-    ManyTasks many;
-    many.tasks = tasks;
-    many.dtype = DType::Int32;
-    many.size = size;
-    return many;
-  }
   static gpuos::Stream named(const Stream& stream) {
     return gpuos::Stream(stream.get());
   }
@@ -203,23 +183,5 @@ class CudaTest : public testing::Test {
 /// The same test for each way to run workers.
 class CudaResidencyTest : public CudaTest,
                           public testing::WithParamInterface<Residency> {};
-
-inline std::string residency_name(
-    const testing::TestParamInfo<Residency>& info) {
-  switch (info.param) {
-    case Residency::Resident:
-      return "resident";
-    case Residency::Burst:
-      return "burst";
-    default:
-      return "auto";
-  }
-}
-
-#define GPUOS_FOR_EACH_RESIDENCY(suite)                                        \
-  INSTANTIATE_TEST_SUITE_P(                                                    \
-      Residencies, suite,                                                      \
-      testing::Values(Residency::Auto, Residency::Resident, Residency::Burst), \
-      residency_name)
 
 }  // namespace gpuos::cu

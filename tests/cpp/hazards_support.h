@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "queue/hazards.h"
+#include "ring_support.h"
 
 namespace gpuos {
 
@@ -21,15 +22,6 @@ inline Access writes(std::uint64_t low, std::uint64_t high) {
 /// A table and the ring whose batches it names; every batch is one task.
 class HazardTableTest : public testing::Test {
  protected:
-  HazardTableTest()
-      : descriptors_(kCapacity),
-        blocks_(kCapacity),
-        done_(kCapacity),
-        started_(kCapacity),
-        ring_({descriptors_.data(), blocks_.data(), done_.data(),
-               started_.data()},
-              kCapacity) {}
-
   std::vector<std::uint64_t> find(std::vector<Access> accesses) const {
     const auto found = table_.find(accesses);
     std::vector<std::uint64_t> begins;
@@ -42,9 +34,7 @@ class HazardTableTest : public testing::Test {
     table_.add(accesses, {0, begin, nullptr});
     return begin;
   }
-  void finish(std::uint64_t begin) {
-    done_[ring_.place_of(begin)] = ring_.tag_of(begin);
-  }
+  void finish(std::uint64_t begin) { ring_.mark_done(begin); }
   void prune() {
     const Ring* rings[] = {&ring_};
     table_.prune(rings);
@@ -53,11 +43,8 @@ class HazardTableTest : public testing::Test {
   using Begins = std::vector<std::uint64_t>;
 
   HazardTable table_;
-  std::vector<abi::Descriptor> descriptors_;
-  std::vector<abi::ArgBlock> blocks_;
-  std::vector<std::uint32_t> done_;
-  std::vector<std::uint64_t> started_;
-  Ring ring_;
+  RingArrays memory_{kCapacity};
+  Ring ring_ = memory_.make();
 };
 
 }  // namespace gpuos

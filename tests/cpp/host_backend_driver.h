@@ -2,14 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <numeric>
-#include <random>
-#include <thread>
 #include <vector>
 
 #include "deadlines.h"

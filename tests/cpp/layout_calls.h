@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <span>
 
 #include "contract.h"
@@ -191,14 +190,10 @@ class OrderContract : public Contract {
     Array(Runtime& runtime, DType dtype, const Bytes& x, std::int64_t rows,
           std::int64_t columns, const Lie& lie)
         : memory(runtime, laid(dtype, x, rows, columns, lie)),
-          view(memory.data() +
-                   lie.first * static_cast<std::int64_t>(size_of(dtype)),
-               0, dtype) {
-      view.dims = 2;
-      view.shape = {rows, columns};
-      view.has_strides = true;
-      view.strides = {lie.row, lie.column};
-    }
+          view(shaped({memory.data() + lie.first * static_cast<std::int64_t>(
+                                                       size_of(dtype)),
+                       1, dtype},
+                      {rows, columns}, {lie.row, lie.column})) {}
     static Bytes laid(DType dtype, const Bytes& x, std::int64_t rows,
                       std::int64_t columns, const Lie& lie) {
       const auto size = static_cast<std::int64_t>(size_of(dtype));
@@ -222,31 +217,6 @@ class OrderContract : public Contract {
     wanted.compile_programs_after = 0;
     wanted.deterministic = true;
     return std::make_unique<Runtime>(wanted);
-  }
-
-  /// Runs a call and returns all its outputs.
-  static std::vector<Bytes> call(Runtime& runtime, const Program& program,
-                                 const std::vector<TensorView>& in) {
-    std::vector<Shape> shapes;
-    for (const TensorView& view : in)
-      shapes.push_back({view.shape.begin(), view.shape.begin() + view.dims});
-    std::vector<DeviceArray<std::uint8_t>> memory;
-    std::vector<TensorView> out;
-    const auto results = program.output_shapes(shapes);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const DType dtype = program.outputs()[i].dtype;
-      std::size_t bytes = size_of(dtype);
-      for (const std::int64_t size : results[i])
-        bytes *= static_cast<std::size_t>(size);
-      memory.emplace_back(runtime, bytes);
-      TensorView& view = out.emplace_back(memory.back().data(), 0, dtype);
-      view.dims = static_cast<std::uint8_t>(results[i].size());
-      std::copy(results[i].begin(), results[i].end(), view.shape.begin());
-    }
-    runtime.submit(program, in, out);
-    std::vector<Bytes> bytes;
-    for (const auto& array : memory) bytes.push_back(array.read());
-    return bytes;
   }
 };
 

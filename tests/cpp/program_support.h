@@ -142,10 +142,7 @@ inline Value unary(Op op, const Value& a) {
 }
 
 inline TensorView matrix(float* data, std::int64_t rows, std::int64_t columns) {
-  TensorView view(data, rows);
-  view.dims = 2;
-  view.shape[1] = columns;
-  return view;
+  return shaped({data, 1}, {rows, columns});
 }
 
 inline std::vector<float> ramp(std::size_t size, int first = 0) {
@@ -153,6 +150,31 @@ inline std::vector<float> ramp(std::size_t size, int first = 0) {
   for (std::size_t i = 0; i < size; ++i)
     values[i] = static_cast<float>((static_cast<int>(i) + first) % 101) - 50;
   return values;
+}
+
+/// Returns the bytes of all outputs of a call.
+inline std::vector<std::vector<std::uint8_t>> outputs_of(
+    Runtime& runtime, const Program& program,
+    const std::vector<TensorView>& inputs,
+    const std::vector<Scalar>& scalars = {}) {
+  std::vector<Shape> shapes;
+  for (const TensorView& view : inputs)
+    shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
+  const auto results = program.output_shapes(shapes);
+  std::vector<DeviceArray<std::uint8_t>> memory;
+  std::vector<TensorView> views;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const DType dtype = program.outputs()[i].dtype;
+    std::size_t bytes = size_of(dtype);
+    for (const std::int64_t size : results[i])
+      bytes *= static_cast<std::size_t>(size);
+    memory.emplace_back(runtime, bytes, std::uint8_t{0xa5});
+    views.push_back(shaped({memory.back().data(), 1, dtype}, results[i]));
+  }
+  runtime.submit(program, inputs, views, scalars);
+  std::vector<std::vector<std::uint8_t>> outputs;
+  for (const auto& array : memory) outputs.push_back(array.read());
+  return outputs;
 }
 
 }  // namespace gpuos

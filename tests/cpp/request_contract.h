@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "request_support.h"
@@ -41,6 +42,13 @@ class RequestContract : public Contract {
     return *arrays_.emplace_back(
         std::make_unique<DeviceArray<float>>(runtime(), kSize, value));
   }
+  template <typename>
+  using Made = DeviceArray<float>&;
+  /// Makes an array of each value.
+  template <typename... Values>
+  std::tuple<Made<Values>...> make_each(Values... values) {
+    return {make(static_cast<float>(values))...};
+  }
   static RequestOperand whole(const DeviceArray<float>& array) {
     return {array.view(), array.data()};
   }
@@ -52,17 +60,18 @@ class RequestContract : public Contract {
                                std::int64_t rows, std::int64_t columns,
                                std::int64_t row_stride,
                                std::int64_t column_stride) {
-    TensorView view(array.data(), rows);
-    view.dims = 2;
-    view.shape[1] = columns;
-    view.has_strides = true;
-    view.strides[0] = row_stride;
-    view.strides[1] = column_stride;
-    return {view, array.data()};
+    return {shaped(array.view(), {rows, columns}, {row_stride, column_stride}),
+            array.data()};
   }
   void run(Needs* needs = nullptr) {
     list_.run(*runner_, needs == nullptr ? StillNeeded{} : needs->ask());
     list_.clear();
+  }
+  /// Only these arrays are needed later.
+  void run_for(std::initializer_list<const DeviceArray<float>*> needed) {
+    Needs needs;
+    for (const auto* array : needed) needs.needed.insert(array->data());
+    run(&needs);
   }
   std::uint64_t tasks() const { return runner_->stats().tasks; }
   static void expect_all(const DeviceArray<float>& array, float value) {

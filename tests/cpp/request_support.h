@@ -113,4 +113,23 @@ class RequestList {
   std::vector<TensorView> views_;
 };
 
+/// Runs one request alone.
+inline void run_request(Runtime& runtime, Recipe recipe,
+                        const RequestOperand& out,
+                        const std::vector<RequestOperand>& operands,
+                        const RequestList::Options& options = {}) {
+  RequestList list;
+  list.add(recipe, out, operands, options);
+  RequestRunner runner(runtime);
+  list.run(runner);
+}
+
+/// Returns an operand of all bytes of an array.
+template <typename T>
+RequestOperand operand_of(const DeviceArray<T>& array, DType dtype) {
+  const std::size_t size = array.size() * sizeof(T) / size_of(dtype);
+  return {TensorView(array.data(), static_cast<std::int64_t>(size), dtype),
+          array.data()};
+}
+
 }  // namespace gpuos

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "errors.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"
 #include "nvrtc_support.h"
@@ -32,21 +33,11 @@ class WorkspaceTest : public testing::Test {
   std::shared_ptr<const Linked> link(std::string_view kernel) {
     return workspace().linker().link(workspace().kernel(kernel));
   }
-  /// Returns the error of running `text` or linking a kernel.
-  template <typename Call>
-  static std::string failure_of(Call call) {
-    try {
-      call();
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return "";
-  }
   std::string failure_of_cell(std::string_view text) {
-    return failure_of([&] { run(text); });
+    return thrown_by([&] { run(text); });
   }
   std::string failure_of_link(std::string_view kernel) {
-    return failure_of([&] { link(kernel); });
+    return thrown_by([&] { link(kernel); });
   }
   std::uint64_t compiled() { return workspace().compiler().compiled(); }
 

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <chrono>
-#include <thread>
 
 #include "contract.h"
 #include "simulator/simulator.h"
@@ -11,19 +10,6 @@
 namespace gpuos {
 
 using Clock = std::chrono::steady_clock;
-
-template <typename Condition>
-bool becomes_true(Condition condition) {
-  const auto deadline = Clock::now() + kDeadline;
-  while (!condition()) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return true;
-}
-
-inline constexpr const char* kNoSimulator =
-    "libcuda.so.1 is not the simulator: run this test by ctest";
 
 /// Null where libcuda.so.1 is another one.
 inline sim::Simulator* find_simulator() {
@@ -34,9 +20,26 @@ inline sim::Simulator* find_simulator() {
   return get != nullptr ? get() : nullptr;
 }
 
-inline std::string mode_name(const testing::TestParamInfo<Residency>& info) {
-  static const char* const kNames[] = {"auto", "resident", "burst"};
-  return kNames[static_cast<int>(info.param)];
+/// A test on the device that is simulated.
+class SimulatedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(simulator_ = find_simulator(), nullptr)
+        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    simulator_->reset_counts();
+  }
+  sim::Simulator& simulator() const { return *simulator_; }
+  sim::Counts counts() const { return simulator_->counts(); }
+
+  sim::Simulator* simulator_ = nullptr;
+};
+
+/// Returns options of a runtime on the device that is simulated.
+inline RuntimeOptions simulated_options(Residency residency = Residency::Auto) {
+  RuntimeOptions options;
+  options.backend = "cuda";
+  options.residency = residency;
+  return options;
 }
 
 /// Keeps tasks of whole operators from ending as long as it lives.

@@ -56,7 +56,8 @@ def finding(rt: gpuos.Runtime, f: gpuos.Fused, one: View, other: View) -> str:
         f(x, y, out=(on(memory, one), on(memory, other)))
         rt.synchronize()
     except gpuos.InvalidArgument as error:
-        return "" if is_wrong else f"refused: {error}"
+        is_same = np.array_equal(memory, wanted)
+        return "" if is_wrong and is_same else f"refused: {error}"
     if is_wrong:
         return "not refused"
     on(wanted, one)[...] = x + 1

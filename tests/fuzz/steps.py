@@ -152,7 +152,8 @@ def draw_step(
     """
     if name is None:
         kind = dice.choices([*KINDS], KINDS.values())[0]
-        return kind(dice, values, dice.choice(_NAMES_OF[kind]))
+        name = dice.choice(_NAMES_OF[kind])
+        return kind(dice, values, name, _place(dice, values))
     kind = next(kind for kind in KINDS if name in _NAMES_OF[kind])
     return kind(dice, values, name, 0)
 
@@ -162,9 +163,8 @@ def _place(dice: random.Random, values: list[np.ndarray]) -> int:
     return max(dice.randrange(len(values)), dice.randrange(len(values)))
 
 
-def _function(dice, values, name, first=None):
+def _function(dice, values, name, first):
     function = _FUNCTION[name]
-    first = _place(dice, values) if first is None else first
     operands: list[Any] = [first]
     if function.inputs == 2:
         second: Any = _place(dice, values)
@@ -194,22 +194,18 @@ def numbers_for(dtype: np.dtype) -> list[Any]:
     return [0, 1, 2, -1.0, 0.5, 2.0, -3.25, 1e-3]
 
 
-def _choice(dice, values, _name, first=None):
-    operands = tuple(_place(dice, values) for _ in range(3))
-    if first is not None:
-        operands = (first, *operands[1:])
+def _choice(dice, values, _name, first):
+    operands = (first, _place(dice, values), _place(dice, values))
     return Step("np.where({0}, {1}, {2})", operands, Choice(), "where")
 
 
-def _cast(dice, values, _name, place=None):
+def _cast(dice, _values, _name, place):
     dtype = dice.choice(DTYPES)
-    operands = (_place(dice, values) if place is None else place,)
     text = f"{{0}}.astype({dtype.name!r})"
-    return Step(text, operands, Cast(dtype), "astype")
+    return Step(text, (place,), Cast(dtype), "astype")
 
 
-def _reduction(dice, values, name, place=None):
-    place = _place(dice, values) if place is None else place
+def _reduction(dice, values, name, place):
     rank = values[place].ndim
     axes = dice.sample(range(-rank, rank), dice.randint(0, rank))
     axes = list({axis % rank: axis for axis in axes}.values())
@@ -226,8 +222,7 @@ def _reduction(dice, values, name, place=None):
     return Step(f"np.{name}({{0}}, {given})", (place,), what, name)
 
 
-def _move(dice, values, _name, place=None):
-    place = _place(dice, values) if place is None else place
+def _move(dice, values, _name, place):
     rank = values[place].ndim
     order = list(range(rank))
     dice.shuffle(order)
@@ -252,14 +247,12 @@ def _move(dice, values, _name, place=None):
     return Step(text, (place,), Move(text), "axes")
 
 
-def _view(dice, values, name, place=None):
-    place = _place(dice, values) if place is None else place
+def _view(dice, values, name, place):
     text = draw_view(dice, name, values[place], MOST_AXES)
     return Step(text, (place,), Move(text), name)
 
 
-def _join(dice, values, name, place=None):
-    place = _place(dice, values) if place is None else place
+def _join(dice, values, name, place):
     x = values[place]
     others = [
         k
@@ -270,16 +263,14 @@ def _join(dice, values, name, place=None):
     return Step(text, (place, dice.choice(others)), Move(text), name)
 
 
-def _difference(dice, values, name, place=None):
-    place = _place(dice, values) if place is None else place
+def _difference(dice, values, name, place):
     rank = values[place].ndim
     axis = dice.randint(-rank, rank - 1) if rank else -1
     text = f"np.diff({{0}}, axis={axis})"
     return Step(text, (place,), Difference(axis), name)
 
 
-def _activation(dice, values, name, place=None):
-    place = _place(dice, values) if place is None else place
+def _activation(dice, values, name, place):
     if name in OF_ONE:
         return Step(f"F.{name}({{0}})", (place,), Activation(name), name)
     rank = values[place].ndim
@@ -288,8 +279,7 @@ def _activation(dice, values, name, place=None):
     return Step(text, (place,), Activation(name, (axis,)), name)
 
 
-def _other(dice, values, name, place=None):
-    place = _place(dice, values) if place is None else place
+def _other(dice, values, name, place):
     text, compute = OTHERS[name](dice, values[place])
     return Step(text, (place,), Other(compute), name)
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <type_traits>
 
 #include "device.h"
 #include "driver_functions.h"
@@ -47,10 +48,27 @@ CUresult allocate_to(CUdeviceptr* pointer, std::size_t bytes) {
   return *pointer != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/// Answers with a value.
+template <typename T>
+CUresult answer(T* to, std::type_identity_t<T> value) {
+  *to = value;
+  return CUDA_SUCCESS;
+}
+
 template <typename Handle>
 CUresult create(Handle* handle) {
   static std::atomic<std::uintptr_t> last{0x1000};
-  *handle = reinterpret_cast<Handle>(++last);
+  return answer(handle, reinterpret_cast<Handle>(++last));
+}
+
+/// Creates something that is held until it is destroyed.
+template <typename Handle>
+CUresult create_held(Handle* handle) {
+  Device::instance().note_held(1);
+  return create(handle);
+}
+CUresult destroy_held() {
+  Device::instance().note_held(-1);
   return CUDA_SUCCESS;
 }
 
@@ -75,13 +93,11 @@ CUresult launch(void** parameters) {
 }
 
 CUresult name_error(const char** text) {
-  *text = "an error of the simulator";
-  return CUDA_SUCCESS;
+  return answer(text, "an error of the simulator");
 }
 
 CUresult use_only_context(CUcontext* context) {
-  *context = reinterpret_cast<CUcontext>(std::uintptr_t{0x100});
-  return CUDA_SUCCESS;
+  return answer(context, reinterpret_cast<CUcontext>(std::uintptr_t{0x100}));
 }
 
 }  // namespace
@@ -94,20 +110,11 @@ CUresult cuGetErrorString(CUresult, const char** text) {
   return name_error(text);
 }
 
-CUresult cuDriverGetVersion(int* version) {
-  *version = 13000;
-  return CUDA_SUCCESS;
-}
+CUresult cuDriverGetVersion(int* version) { return answer(version, 13000); }
 
-CUresult cuDeviceGetCount(int* count) {
-  *count = 1;
-  return CUDA_SUCCESS;
-}
+CUresult cuDeviceGetCount(int* count) { return answer(count, 1); }
 
-CUresult cuDeviceGet(CUdevice* device, int) {
-  *device = 0;
-  return CUDA_SUCCESS;
-}
+CUresult cuDeviceGet(CUdevice* device, int) { return answer(device, 0); }
 
 CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
   std::strncpy(name, sim::Simulator::kDeviceName,
@@ -119,18 +126,14 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
                               CUdevice) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      *value = 9;
-      break;
+      return answer(value, 9);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-      *value = 0;
-      break;
+      return answer(value, 0);
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      *value = 132;
-      break;
+      return answer(value, 132);
     default:
-      *value = 1;
+      return answer(value, 1);
   }
-  return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
@@ -142,8 +145,7 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
 }
 
 CUresult cuCtxGetLimit(std::size_t* value, CUlimit) {
-  *value = 1024;
-  return CUDA_SUCCESS;
+  return answer(value, 1024);
 }
 
 CUresult cuCtxSynchronize() {
@@ -174,8 +176,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module,
                              const char* name) {
   const auto found = Modules::instance().function(module, name);
   if (!found) return CUDA_ERROR_NOT_FOUND;
-  *function = *found;
-  return CUDA_SUCCESS;
+  return answer(function, *found);
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
@@ -202,14 +203,12 @@ CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index,
 }
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) {
-  *value = 64;
-  return CUDA_SUCCESS;
+  return answer(value, 64);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction,
                                                      int, std::size_t) {
-  *blocks = 4;
-  return CUDA_SUCCESS;
+  return answer(blocks, 4);
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigned int,
@@ -228,13 +227,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int) {
-  Device::instance().note_held(1);
-  return create(stream);
+  return create_held(stream);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
-  Device::instance().note_held(1);
-  return create(stream);
+  return create_held(stream);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
@@ -267,19 +264,12 @@ CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr to, std::uint64_t value,
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned int) {
-  Device::instance().note_held(1);
-  return create(event);
+  return create_held(event);
 }
 
-CUresult cuStreamDestroy_v2(CUstream) {
-  Device::instance().note_held(-1);
-  return CUDA_SUCCESS;
-}
+CUresult cuStreamDestroy_v2(CUstream) { return destroy_held(); }
 
-CUresult cuEventDestroy_v2(CUevent) {
-  Device::instance().note_held(-1);
-  return CUDA_SUCCESS;
-}
+CUresult cuEventDestroy_v2(CUevent) { return destroy_held(); }
 
 CUresult cuEventRecord(CUevent, CUstream stream) {
   const bool is_legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
@@ -321,8 +311,7 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream) {
 }
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool, CUmemPool_attribute, void* value) {
-  *static_cast<std::uint64_t*>(value) = 0;
-  return CUDA_SUCCESS;
+  return answer(static_cast<std::uint64_t*>(value), 0);
 }
 
 CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int) {

@@ -2,7 +2,6 @@
 // task after the other.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 #include <thread>
 #include <type_traits>
@@ -99,10 +98,9 @@ class ChainStreams : public Contract {
  protected:
   template <typename T>
   void check(Residency residency, std::uint32_t capacity) {
-    RuntimeOptions wanted = options();
-    wanted.residency = residency;
-    wanted.queue_capacity = capacity;
-    restart(wanted);
+    restart({.backend = GetParam(),
+             .residency = residency,
+             .queue_capacity = capacity});
     std::vector<T> values(kShared);
     for (std::size_t i = 0; i < kShared; ++i)
       values[i] = static_cast<T>(static_cast<double>(i) * 0.75);

@@ -148,10 +148,7 @@ TEST_P(CudaGraph, AProgramIsReplayed) {
     start(GetParam());
     const Stream stream = make_stream();
     const auto matrix = [](float* data) {
-      TensorView view(data, kRows);
-      view.dims = 2;
-      view.shape[1] = kColumns;
-      return view;
+      return shaped({data, 1}, {kRows, kColumns});
     };
     DeviceArray<float> in(runtime(), kRows * kColumns);
     DeviceArray<float> out(runtime(), kRows * kColumns, -7.0f);
@@ -333,9 +330,7 @@ TEST_P(CudaGraph, WhatTheControlThreadCannotLaunchIsTold) {
 }
 
 TEST_P(CudaGraph, TasksFromBeforeACaptureDoNotSlipIntoIt) {
-  RuntimeOptions options = cuda_options(GetParam());
-  options.flush_after = 60s;
-  start(options);
+  start({.backend = "cuda", .residency = GetParam(), .flush_after = 60s});
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> x(runtime(), kSize), y(runtime(), kSize);
   Ticket early = fill(x.view(), 1, named(stream));

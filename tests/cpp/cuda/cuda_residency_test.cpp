@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <random>
 #include <thread>
 
 #include "cuda_support.h"
@@ -102,28 +101,14 @@ TEST_F(CudaResidency, IdleWorkersLeave) {
 }
 
 TEST_F(CudaResidency, ALingerIsAllThatOthersWait) {
-  RuntimeOptions options = cuda_options(Residency::Resident);
-  options.linger = 1s;
-  options.lease = 60s;
-  start(options);
+  start({.backend = "cuda",
+         .residency = Residency::Resident,
+         .linger = 1s,
+         .lease = 60s});
   DeviceArray<std::int32_t> x(runtime(), 64);
   ASSERT_TRUE(runtime().wait(fill(x.view(), 1), kDeadline));
   ASSERT_TRUE(becomes_true([&] { return runtime().stats().is_resident; }));
   EXPECT_LT(synchronize_context(), 5);
-}
-
-// Foreign work between the tasks must not wait for a linger each time.
-TEST_F(CudaResidency, AutoGoesBackToBurstsBesideOtherWork) {
-  start(Residency::Auto);
-  DeviceArray<std::int32_t> x(runtime(), 64);
-  constexpr int kRounds = 400;
-  for (int round = 1; round <= kRounds; ++round) {
-    ASSERT_TRUE(runtime().wait(fill(x.view(), round), kDeadline));
-    synchronize_context();
-  }
-  EXPECT_GT(runtime().stats().residencies, 0u);  // it looked worth it
-  EXPECT_LT(runtime().stats().residencies, 20u);
-  EXPECT_EQ(x.read(), Ints(64, kRounds));
 }
 
 TEST_F(CudaResidency, ABusyRuntimeLetsOthersIn) {
@@ -149,67 +134,6 @@ TEST_F(CudaResidency, ABusyRuntimeLetsOthersIn) {
   EXPECT_LT(synchronize, 2);
   EXPECT_LT(allocate, 2);
   EXPECT_TRUE(producer.is_right());
-}
-
-TEST_F(CudaResidency, EveryModeGivesTheSame) {
-  constexpr std::size_t kSize = 4096;
-  std::vector<Ints> results;
-  for (const Residency mode :
-       {Residency::Auto, Residency::Resident, Residency::Burst}) {
-    start(mode);
-    DeviceArray<std::int32_t> memory(runtime(), kSize, 1);
-    std::mt19937 random(7);
-    // Inputs and outputs have separate thirds, so no two overlap partially.
-    const auto pick = [&](std::size_t third, std::size_t n) {
-      return memory.view(third * (kSize / 3) + random() % (kSize / 3 - n), n);
-    };
-    for (int step = 0; step < 5000; ++step) {
-      const std::size_t n = 1 + random() % 200;
-      const TensorView a = pick(0, n), b = pick(1, n), c = pick(2, n);
-      const Ticket ticket = step % 3 == 0 ? copy(c, a) : add(a, b, c);
-      if (step % 50 == 0) {
-        ASSERT_TRUE(runtime().wait(ticket, kDeadline));
-      }
-    }
-    results.push_back(memory.read());
-  }
-  EXPECT_EQ(results[0], results[1]);
-  EXPECT_EQ(results[0], results[2]);
-}
-
-TEST_F(CudaResidency, AwaitedSinglesMakeWorkersStayAndAPauseEndsIt) {
-  RuntimeOptions options = cuda_options(Residency::Auto);
-  options.linger = 20ms;  // a slow machine's round trips are singles too
-  start(options);
-  DeviceArray<std::int32_t> x(runtime(), 64), one(runtime(), 64, 1);
-  EXPECT_EQ(runtime().stats().residencies, 0u);
-  int rounds = 0;
-  bool has_stayed = false;
-  while (!has_stayed && rounds < 100'000) {
-    ASSERT_TRUE(runtime().wait(add(x.view(), one.view(), x.view()), kDeadline));
-    if (++rounds % 100 == 0) has_stayed = runtime().stats().is_resident;
-  }
-  EXPECT_TRUE(has_stayed) << runtime().stats().residency_reason;
-  std::printf("%s, after %d awaited tasks\n",
-              runtime().stats().residency_reason.c_str(), rounds);
-  EXPECT_TRUE(has_left());
-  EXPECT_TRUE(becomes_true([&] {
-    return runtime().stats().residency_reason.starts_with("bursts");
-  }));
-  const auto bursts = runtime().stats().bursts;
-  ASSERT_TRUE(runtime().wait(add(x.view(), one.view(), x.view()), kDeadline));
-  EXPECT_EQ(runtime().stats().bursts, bursts + 1);
-  EXPECT_EQ(x.read(), Ints(64, rounds + 1));
-}
-
-TEST_F(CudaResidency, ManyTasksDoNotMakeWorkersStay) {
-  start(Residency::Auto);
-  DeviceArray<std::int32_t> x(runtime(), 64 * 64);
-  for (int round = 0; round < 200; ++round) {
-    for (std::size_t i = 0; i < 64; ++i) fill(x.view(64 * i, 64), round);
-    ASSERT_TRUE(runtime().synchronize(kDeadline));
-  }
-  EXPECT_EQ(runtime().stats().residencies, 0u);
 }
 
 TEST_F(CudaResidency, IdleRuntimesTakeNoProcessorTime) {

@@ -6,13 +6,13 @@
 #include <future>
 #include <memory>
 #include <thread>
-#include <vector>
 
 #include "base/control_thread.h"
 #include "cuda/bursts.h"
 #include "cuda/watchdog.h"
 #include "deadlines.h"
 #include "gpuos/error.h"
+#include "ring_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::uint32_t kCapacity = 64;
 class WatchdogTest : public testing::Test {
  protected:
   void begin(std::uint64_t position, std::uint32_t record = 0) {
-    started_[ring_.place_of(position)] =
+    memory_.started[ring_.place_of(position)] =
         abi::started_word(ring_.tag_of(position), record);
   }
   /// Returns the place of a single task, or of a member of the chain there.
@@ -40,13 +40,8 @@ class WatchdogTest : public testing::Test {
     return watchdog_.find_stuck();
   }
 
-  std::vector<abi::Descriptor> descriptors_{kCapacity};
-  std::vector<abi::ArgBlock> blocks_{kCapacity};
-  std::vector<std::uint32_t> done_ = std::vector<std::uint32_t>(kCapacity);
-  std::vector<std::uint64_t> started_ = std::vector<std::uint64_t>(kCapacity);
-  Ring ring_{
-      {descriptors_.data(), blocks_.data(), done_.data(), started_.data()},
-      kCapacity};
+  RingArrays memory_{kCapacity};
+  Ring ring_ = memory_.make();
   std::array<Ring*, 2> rings_{&ring_, &ring_};
   Watchdog watchdog_{rings_, 100ms};
 };
@@ -139,16 +134,12 @@ TEST(WatchdogThread, LooksUntilThereIsNothingLeftAndAgainWhenCalled) {
     ++looks;
     return left > 0 && --left > 0;
   });
-  const auto end = std::chrono::steady_clock::now() + kDeadline;
-  while (looks < 3 && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(becomes_true([&] { return looks >= 3; }));
   std::this_thread::sleep_for(30ms);
   EXPECT_EQ(looks, 3) << "it sleeps";
   left = 2;
   thread.notify();
-  while (looks < 5 && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(1ms);
-  EXPECT_EQ(looks, 5);
+  EXPECT_TRUE(becomes_true([&] { return looks == 5; }));
 }
 
 TEST(ControlThread, ThrowsWhatItsSetupThrows) {

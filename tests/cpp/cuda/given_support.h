@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <vector>
 
 #include "base/concat.h"
 #include "cuda/operator_modules.h"

@@ -13,12 +13,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SimulatedChains : public testing::TestWithParam<Residency> {
+#define GPUOS_START(...) \
+  start(__VA_ARGS__);    \
+  if (!skip_.empty()) GTEST_SKIP() << skip_
+
+class SimulatedChains : public SimulatedTest,
+                        public testing::WithParamInterface<Residency> {
  protected:
   void SetUp() override {
-    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
-    simulator_->reset_counts();
-    simulator_->mix(true);
+    SimulatedTest::SetUp();
+    if (simulator_ != nullptr) simulator_->mix(true);
   }
   void TearDown() override {
     runtime_.reset();
@@ -28,12 +32,7 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     simulator_->mix(false);
   }
 
-  RuntimeOptions options() const {
-    RuntimeOptions options;
-    options.backend = "cuda";
-    options.residency = GetParam();
-    return options;
-  }
+  RuntimeOptions options() const { return simulated_options(GetParam()); }
   Runtime& start(const RuntimeOptions& options) {
     try {
       runtime_ = std::make_unique<Runtime>(options);
@@ -45,8 +44,6 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     return *runtime_;
   }
   Runtime& runtime() { return *runtime_; }
-  sim::Simulator& simulator() { return *simulator_; }
-  sim::Counts counts() const { return simulator_->counts(); }
 
   /// A word each.
   using Words = DeviceArray<std::int32_t>;
@@ -54,16 +51,6 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
              std::size_t b) {
     return runtime().submit(add_, {words.view(a, 1), words.view(b, 1)},
                             words.view(out, 1));
-  }
-  /// Returns tasks that mix each of the first `tasks` words with itself.
-  static ManyTasks first_of(const Words& words, std::size_t tasks) {
-    ManyTasks many;
-    many.tasks = tasks;
-    many.dtype = DType::Int32;
-    many.size = 1;
-    many.out = words.column(1);
-    many.inputs = {words.column(1), words.column(1)};
-    return many;
   }
   /// Defines the same as a whole operator.
   void define_whole(bool is_checked = false) {
@@ -86,18 +73,44 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
         static_cast<std::int32_t>(31 * word(out) + word(a) + 7 * word(b));
   }
 
+  /// Checks streams in which two of three tasks use a whole operator, if any.
+  void check_random_streams(bool has_whole) {
+    for (const std::uint32_t capacity : {64u, 1024u}) {
+      GPUOS_START({.backend = "cuda",
+                   .residency = GetParam(),
+                   .queue_capacity = capacity});
+      if (has_whole) define_whole();
+      std::mt19937 random(capacity);
+      for (const std::size_t size : {3u, 12u, 100u}) {
+        std::vector<std::int32_t> model(size, 1);
+        const Words words(runtime(), model);
+        const auto pick = [&] { return random() % size; };
+        for (int step = 0; step < 2500; ++step) {
+          const std::size_t out = pick(), a = pick(), b = pick();
+          if (has_whole && random() % 3 != 0)
+            mix_by_whole(words, out, a, b);
+          else if (const Ticket ticket = mix(words, out, a, b); step % 100 == 0)
+            runtime().is_done(ticket);
+          mix(model, out, a, b);
+          if (step % 501 == 0) {
+            ASSERT_EQ(words.read(), model);
+          }
+        }
+        ASSERT_EQ(words.read(), model);
+      }
+      if (GetParam() == Residency::Burst) {
+        EXPECT_GT(counts().chained, 0u);
+      }
+    }
+  }
+
   std::string skip_;
 
  private:
-  sim::Simulator* simulator_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   Operator add_;
   Operator whole_;
 };
-
-#define GPUOS_START(options) \
-  start(options);            \
-  if (!skip_.empty()) GTEST_SKIP() << skip_
 
 TEST_P(SimulatedChains, AChainOfLinksIsAFewLaunchesOrPlaces) {
   GPUOS_START(options());
@@ -121,10 +134,11 @@ TEST_P(SimulatedChains, AChainOfLinksIsAFewLaunchesOrPlaces) {
 TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
   GPUOS_SKIP_WITHOUT_NVRTC();
-  RuntimeOptions patient = options();
-  patient.flush_after = 10s;
-  patient.compile_programs_after = 0;  // it interprets alone
-  GPUOS_START(patient);
+  // The simulator only interprets programs.
+  GPUOS_START({.backend = "cuda",
+               .residency = GetParam(),
+               .flush_after = 10s,
+               .compile_programs_after = 0});
   define_whole();
   // Nine arguments are two records, so blocks of an odd number have a gap.
   const Operator wide = runtime().define(
@@ -157,42 +171,13 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   EXPECT_EQ(words.read(), model);
 }
 
-TEST_P(SimulatedChains, TasksOfManyRowsShareAFlush) {
-  GPUOS_START(options());
-  constexpr std::size_t kRows = 20;
-  std::vector<std::int32_t> model(kRows + 1, 3);
-  const Words words(runtime(), model);
-  for (int link = 0; link < 50; ++link) {
-    for (std::size_t row = 0; row < kRows; ++row) {
-      mix(words, row, row, kRows);
-      mix(model, row, row, kRows);
-    }
-  }
-  EXPECT_EQ(words.read(), model);
+TEST_P(SimulatedChains, RandomStreamsEqualASequentialRun) {
+  check_random_streams(false);
 }
 
-TEST_P(SimulatedChains, RandomStreamsEqualASequentialRun) {
-  for (const std::uint32_t capacity : {64u, 1024u}) {
-    RuntimeOptions wanted = options();
-    wanted.queue_capacity = capacity;
-    GPUOS_START(wanted);
-    std::mt19937 random(capacity);
-    for (const std::size_t size : {4u, 12u, 100u}) {
-      std::vector<std::int32_t> model(size, 1);
-      const Words words(runtime(), model);
-      const auto pick = [&] { return random() % size; };
-      for (int step = 0; step < 3000; ++step) {
-        const std::size_t out = pick(), a = pick(), b = pick();
-        const Ticket ticket = mix(words, out, a, b);
-        mix(model, out, a, b);
-        if (step % 100 == 0) runtime().is_done(ticket);
-        if (step % 501 == 0) {
-          ASSERT_EQ(words.read(), model);
-        }
-      }
-      ASSERT_EQ(words.read(), model);
-    }
-  }
+TEST_P(SimulatedChains, RandomStreamsOfWholeOperatorsEqualASequentialRun) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  check_random_streams(true);
 }
 
 TEST_P(SimulatedChains, WholeOperatorsAreMembersInBursts) {
@@ -219,9 +204,7 @@ TEST_P(SimulatedChains, WholeOperatorsAreMembersInBursts) {
 TEST_P(SimulatedChains, ChainsOfLongWholeOperatorsAreShort) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
   GPUOS_SKIP_WITHOUT_NVRTC();
-  RuntimeOptions patient = options();
-  patient.flush_after = 10s;
-  GPUOS_START(patient);
+  GPUOS_START({.backend = "cuda", .residency = GetParam(), .flush_after = 10s});
   define_whole();
   std::vector<std::int32_t> model{1, 2, 0};
   const Words words(runtime(), model);
@@ -288,9 +271,7 @@ TEST_P(SimulatedChains, NorAreCheckedOnes) {
 TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
   GPUOS_SKIP_WITHOUT_NVRTC();
-  RuntimeOptions patient = options();
-  patient.flush_after = 10s;
-  GPUOS_START(patient);
+  GPUOS_START({.backend = "cuda", .residency = GetParam(), .flush_after = 10s});
   define_whole();
   std::vector<std::int32_t> model(9, 1);
   const Words words(runtime(), model);
@@ -344,37 +325,6 @@ TEST_P(SimulatedChains, AMemberThatDoesNotEndIsSeen) {
   }
 }
 
-TEST_P(SimulatedChains, RandomStreamsOfWholeOperatorsEqualASequentialRun) {
-  GPUOS_SKIP_WITHOUT_NVRTC();
-  for (const std::uint32_t capacity : {64u, 1024u}) {
-    RuntimeOptions wanted = options();
-    wanted.queue_capacity = capacity;
-    GPUOS_START(wanted);
-    define_whole();
-    std::mt19937 random(capacity);
-    for (const std::size_t size : {3u, 12u, 100u}) {
-      std::vector<std::int32_t> model(size, 1);
-      const Words words(runtime(), model);
-      const auto pick = [&] { return random() % size; };
-      for (int step = 0; step < 2000; ++step) {
-        const std::size_t out = pick(), a = pick(), b = pick();
-        if (random() % 3 == 0)
-          mix(words, out, a, b);
-        else
-          mix_by_whole(words, out, a, b);
-        mix(model, out, a, b);
-        if (step % 501 == 0) {
-          ASSERT_EQ(words.read(), model);
-        }
-      }
-      ASSERT_EQ(words.read(), model);
-    }
-    if (GetParam() == Residency::Burst) {
-      EXPECT_GT(counts().chained, 0u);
-    }
-  }
-}
-
 TEST_P(SimulatedChains, ThreadsEachHaveTheirOwn) {
   GPUOS_START(options());
   constexpr std::size_t kThreads = 4, kWords = 5;
@@ -423,9 +373,8 @@ TEST_P(SimulatedChains, RunBeforeAModuleIsLoadedAndAfterIt) {
 }
 
 TEST_P(SimulatedChains, RunWithoutAnybodyWhoWaits) {
-  RuntimeOptions slow = options();
-  slow.flush_after = 20ms;
-  GPUOS_START(slow);
+  GPUOS_START(
+      {.backend = "cuda", .residency = GetParam(), .flush_after = 20ms});
   std::vector<std::int32_t> model{1, 2};
   const Words words(runtime(), model);
   for (int i = 0; i < 20; ++i) mix(words, 0, 0, 1);
@@ -457,45 +406,30 @@ TEST_P(SimulatedChains, TrySubmitMakesMembersToo) {
 }
 
 TEST_P(SimulatedChains, ManyTasksAreNotMembers) {
-  GPUOS_START(options());
-  std::vector<std::int32_t> model(20, 1);
-  const Words words(runtime(), model);
-  const ManyTasks many = first_of(words, 10);
-  for (int round = 0; round < 20; ++round) {
-    runtime().submit_many(runtime().find("add"), many);
-    for (std::size_t i = 0; i < 10; ++i) mix(model, i, i, i);
-    for (const std::size_t out : {3, 3, 15, 15}) {
-      mix(words, out, 3, 4);
-      mix(model, out, 3, 4);
+  // Two parts of a quarter of the small queue, and half of one. A part after
+  // the first one is noted on its own.
+  for (const std::uint32_t capacity : {1024u, 64u}) {
+    GPUOS_START({.backend = "cuda",
+                 .residency = GetParam(),
+                 .queue_capacity = capacity});
+    std::vector<std::int32_t> model(80, 1);
+    const Words words(runtime(), model);
+    ManyTasks many = many_of(40, 1);
+    many.out = words.column(1);
+    many.inputs = {words.column(1), words.column(1)};
+    for (int round = 0; round < 20; ++round) {
+      runtime().submit_many(runtime().find("add"), many);
+      for (std::size_t i = 0; i < 40; ++i) mix(model, i, i, i);
+      for (const std::size_t out : {3, 3, 20, 35, 39, 60, 60}) {
+        mix(words, out, 38, 4);
+        mix(model, out, 38, 4);
+      }
     }
+    EXPECT_EQ(words.read(), model);
   }
-  EXPECT_EQ(words.read(), model);
 }
 
-// A part after the first one is noted on its own.
-TEST_P(SimulatedChains, NorAreThoseOfSeveralParts) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  GPUOS_START(small);
-  std::vector<std::int32_t> model(80, 1);
-  const Words words(runtime(), model);
-  // Two parts of a quarter of the queue, and half of one.
-  const ManyTasks many = first_of(words, 40);
-  for (int round = 0; round < 20; ++round) {
-    runtime().submit_many(runtime().find("add"), many);
-    for (std::size_t i = 0; i < 40; ++i) mix(model, i, i, i);
-    for (const std::size_t out : {3, 20, 35, 39, 60}) {
-      mix(words, out, 38, 4);
-      mix(model, out, 38, 4);
-    }
-  }
-  EXPECT_EQ(words.read(), model);
-}
-
-INSTANTIATE_TEST_SUITE_P(Modes, SimulatedChains,
-                         testing::Values(Residency::Burst, Residency::Resident,
-                                         Residency::Auto),
-                         mode_name);
+GPUOS_FOR_EACH_RESIDENCY(SimulatedChains);
 
 }  // namespace
 }  // namespace gpuos

@@ -17,14 +17,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SimulatedDevice : public testing::Test {
+class SimulatedDevice : public SimulatedTest {
  protected:
   void SetUp() override {
-    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
+    SimulatedTest::SetUp();
+    if (HasFailure()) return;
     GPUOS_SKIP_WITHOUT_NVRTC();
     simulator_->set_launch_time(0us);
     simulator_->set_load_time(0us);
-    simulator_->reset_counts();
   }
   void TearDown() override {
     runtime_.reset();
@@ -33,9 +33,7 @@ class SimulatedDevice : public testing::Test {
 
   Runtime& start(Residency residency, std::chrono::microseconds linger,
                  std::chrono::microseconds lease) {
-    RuntimeOptions options;
-    options.backend = "cuda";
-    options.residency = residency;
+    RuntimeOptions options = simulated_options(residency);
     options.linger = linger;
     options.lease = lease;
     return start(options);
@@ -46,7 +44,6 @@ class SimulatedDevice : public testing::Test {
     return runtime();
   }
   Runtime& runtime() { return *runtime_; }
-  sim::Simulator& simulator() { return *simulator_; }
 
   std::uint64_t residencies() const { return simulator_->counts().residencies; }
   std::uint64_t burst_tasks() const { return simulator_->counts().burst_tasks; }
@@ -58,11 +55,11 @@ class SimulatedDevice : public testing::Test {
   std::int32_t earn_a_stay(const Operator& op,
                            const DeviceArray<std::int32_t>& x) {
     std::int32_t rounds = 0;
-    const auto deadline = Clock::now() + kDeadline;
-    while (residencies() == 0 && Clock::now() < deadline) {
+    EXPECT_TRUE(becomes_true([&] {
       round_trip(op, x);
       ++rounds;
-    }
+      return residencies() != 0;
+    }));
     return rounds;
   }
 
@@ -81,7 +78,6 @@ class SimulatedDevice : public testing::Test {
   }
 
  private:
-  sim::Simulator* simulator_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
 };
 
@@ -132,9 +128,7 @@ TEST_F(SimulatedDevice, TasksThatComeDuringALoadRunOnceAndWaitForNoLease) {
 TEST_F(SimulatedDevice, ModulesLoadBetweenTasksWhileAnotherRuntimeLives) {
   constexpr int kLoads = 20;
   start(Residency::Resident, 2s, 2s);
-  RuntimeOptions options;
-  options.backend = "cuda";
-  const Runtime other(options);
+  const Runtime other(simulated_options(Residency::Auto));
   const DeviceArray<std::int32_t> x(runtime(), 64);
   const Operator copy = runtime().find("copy");
   const std::size_t loaded = ModuleRegistry::list().size();
@@ -210,13 +204,11 @@ TEST_F(SimulatedDevice, ABurstAfterAStayDoesNotWaitForWhatIsLeftOver) {
 }
 
 TEST_F(SimulatedDevice, NothingIsLostOverManyLeasesOfAFullQueue) {
-  RuntimeOptions options;
-  options.backend = "cuda";
-  options.residency = Residency::Resident;
-  options.linger = 1ms;
-  options.lease = 2ms;
-  options.queue_capacity = 64;
-  start(options);
+  start({.backend = "cuda",
+         .residency = Residency::Resident,
+         .queue_capacity = 64,
+         .linger = 1ms,
+         .lease = 2ms});
   constexpr std::size_t kOutputs = 100;
   const Operator op = runtime().find("copy");
   const DeviceArray<std::int32_t> x(runtime(), kOutputs);
@@ -236,10 +228,7 @@ TEST_F(SimulatedDevice, TilesOfOneCallHaveTheSameArguments) {
   constexpr std::size_t kElems = 20 * 16384;
   constexpr int kCalls = 7;
   for (const Residency residency : {Residency::Burst, Residency::Resident}) {
-    RuntimeOptions options;
-    options.backend = "cuda";
-    options.residency = residency;
-    start(options);
+    start(simulated_options(residency));
     simulator().reset_counts();
     // More arguments than a descriptor holds.
     const Operator op = runtime().define(whole_operator(
@@ -265,10 +254,7 @@ TEST_F(SimulatedDevice, TilesOfOneCallHaveTheSameArguments) {
 
 TEST_F(SimulatedDevice, ManyTilesOfOneTaskNeedOneDescriptor) {
   constexpr std::size_t kTiles = 300;
-  RuntimeOptions options;
-  options.backend = "cuda";
-  options.residency = Residency::Burst;
-  start(options);
+  start(simulated_options(Residency::Burst));
   const Operator op = runtime().find("add");
   const DeviceArray<float> x(runtime(), kTiles * 16384);
   const DeviceArray<float> y(runtime(), kTiles * 16384);
@@ -287,24 +273,15 @@ TEST_F(SimulatedDevice, FlushesGrowWhileTheDeviceHasTwoToRun) {
   constexpr std::size_t kTogether = 64;
   constexpr int kLong = 512 / kTogether;
   constexpr int kLongest = 2048 / kTogether;
-  RuntimeOptions options;
-  options.backend = "cuda";
-  options.residency = Residency::Burst;
-  options.flush_after = 10s;
-  start(options);
+  start({.backend = "cuda", .residency = Residency::Burst, .flush_after = 10s});
   const Operator stand = runtime().define(stand_definition());
   const Operator copy = runtime().find("copy");
   const DeviceArray<std::int32_t> held(runtime(), 1);
   const DeviceArray<std::int32_t> x(runtime(), 1);
   const DeviceArray<std::int32_t> y(runtime(), 8192);
-  ManyTasks many;
-  many.tasks = kTogether;
-  many.dtype = DType::Int32;
-  many.size = 1;
-  many.out.base = reinterpret_cast<std::uint64_t>(y.view().data);
-  many.out.step_bytes = sizeof(std::int32_t);
-  many.inputs.resize(1);
-  many.inputs[0].base = reinterpret_cast<std::uint64_t>(x.view().data);
+  ManyTasks many = many_of(kTogether, 1);
+  many.out = y.column(1);
+  many.inputs = {x.column(0)};
   const auto bursts_after = [&](int calls) {
     for (int i = 0; i < calls; ++i) {
       runtime().submit_many(copy, many);
@@ -326,12 +303,10 @@ TEST_F(SimulatedDevice, FlushesGrowWhileTheDeviceHasTwoToRun) {
 }
 
 TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
-  RuntimeOptions options;
-  options.backend = "cuda";
-  options.residency = Residency::Burst;
-  options.watchdog = 500ms;
-  options.flush_after = 10s;
-  start(options);
+  start({.backend = "cuda",
+         .residency = Residency::Burst,
+         .watchdog = 500ms,
+         .flush_after = 10s});
   const Operator stand = runtime().define(stand_definition());
   const Operator copy = runtime().find("copy");
   const DeviceArray<std::int32_t> x(runtime(), 64);

@@ -12,12 +12,12 @@
 namespace gpuos {
 namespace {
 
-class SimulatedApart : public testing::TestWithParam<Residency> {
+class SimulatedApart : public SimulatedTest,
+                       public testing::WithParamInterface<Residency> {
  protected:
   void SetUp() override {
-    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
-    simulator_->reset_counts();
-    simulator_->mix(true);
+    SimulatedTest::SetUp();
+    if (simulator_ != nullptr) simulator_->mix(true);
   }
   void TearDown() override {
     if (core_ != nullptr) core_->close();
@@ -30,9 +30,7 @@ class SimulatedApart : public testing::TestWithParam<Residency> {
 
   /// False: there is no such backend in this build.
   bool start(std::uint32_t capacity, std::size_t words) {
-    RuntimeOptions options;
-    options.backend = "cuda";
-    options.residency = GetParam();
+    RuntimeOptions options = simulated_options(GetParam());
     options.queue_capacity = capacity;
     options.flush_after = flush_after_;
     try {
@@ -86,7 +84,6 @@ class SimulatedApart : public testing::TestWithParam<Residency> {
     }
   }
 
-  sim::Simulator* simulator_ = nullptr;
   std::shared_ptr<RuntimeCore> core_;
   std::shared_ptr<OperatorRecord> add_;
   std::int32_t* words_ = nullptr;
@@ -188,10 +185,7 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   EXPECT_EQ(simulator_->counts().bursts_independent, 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, SimulatedApart,
-                         testing::Values(Residency::Burst, Residency::Resident,
-                                         Residency::Auto),
-                         mode_name);
+GPUOS_FOR_EACH_RESIDENCY(SimulatedApart);
 
 }  // namespace
 }  // namespace gpuos

@@ -6,7 +6,6 @@ extern "C" void gpuos_op_program(gpuos::Task, gpuos::Lane) {}
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstring>
 #include <limits>
 #include <vector>

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -14,6 +13,7 @@
 #include "device/integers.h"
 #include "device/libm.h"
 #include "device/vectors.h"
+#include "errors.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
 #include "jit/nvrtc_api.h"
@@ -98,9 +98,9 @@ TEST_P(DeviceHeaders, CompilesAlone) {
 
 TEST_P(DeviceHeaders, CompilesTogetherAndIsNoDataInTheImage) {
   const std::string ptx = ptx_of(all_headers());
-  EXPECT_EQ(ptx.find(".global"), ptx.npos) << ptx;
-  EXPECT_EQ(ptx.find(".const"), ptx.npos) << ptx;
-  EXPECT_EQ(ptx.find(".func"), ptx.npos) << ptx;
+  EXPECT_FALSE(says(ptx, ".global"));
+  EXPECT_FALSE(says(ptx, ".const"));
+  EXPECT_FALSE(says(ptx, ".func"));
 }
 
 TEST_P(DeviceHeaders, NamesOfCstdintMayBeDeclaredAgain) {
@@ -120,7 +120,7 @@ TEST_P(DeviceHeaders, AConversionIsAnInstruction) {
   EXPECT_NO_THROW(cubin_of(source));
   const std::string ptx = ptx_of(source);
   for (const char* part : {"cvt.f32.f16", "cvt.rn.f16.f32", "cvt.rn.bf16.f32"})
-    EXPECT_NE(ptx.find(part), ptx.npos) << part;
+    EXPECT_TRUE(says(ptx, part));
 }
 
 TEST_P(DeviceHeaders, AVectorIsOneAccess) {
@@ -137,7 +137,7 @@ TEST_P(DeviceHeaders, AVectorIsOneAccess) {
        at = ptx.find("ld.v", at + 1))
     ++loads;
   EXPECT_EQ(loads, 2) << ptx;
-  EXPECT_EQ(ptx.find("ld.u"), ptx.npos) << ptx;
+  EXPECT_FALSE(says(ptx, "ld.u"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, DeviceHeaders, testing::Values(80, 90),
@@ -223,18 +223,15 @@ void expect_limits_of_real() {
   EXPECT_FALSE(Limits<T>::is_integer());
 }
 
+template <typename... T>
+void expect_limits_of_integers() {
+  (expect_limits_of_integer<T>(), ...);
+}
+
 TEST(DeviceLimits, AreThoseOfTheStandardLibrary) {
-  expect_limits_of_integer<char>();
-  expect_limits_of_integer<std::int8_t>();
-  expect_limits_of_integer<std::uint8_t>();
-  expect_limits_of_integer<std::int16_t>();
-  expect_limits_of_integer<std::uint16_t>();
-  expect_limits_of_integer<std::int32_t>();
-  expect_limits_of_integer<std::uint32_t>();
-  expect_limits_of_integer<long>();
-  expect_limits_of_integer<unsigned long>();
-  expect_limits_of_integer<long long>();
-  expect_limits_of_integer<unsigned long long>();
+  expect_limits_of_integers<char, std::int8_t, std::uint8_t, std::int16_t,
+                            std::uint16_t, std::int32_t, std::uint32_t, long,
+                            unsigned long, long long, unsigned long long>();
   expect_limits_of_real<float>();
   expect_limits_of_real<double>();
 }

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <string>
 
+#include "errors.h"
+
 namespace gpuos {
 namespace {
 
@@ -46,7 +48,7 @@ TEST(Embedded, TextsEndWithAZeroThatIsNotCounted) {
   }
   for (const std::string_view ptx : embedded_worker_ptx()) {
     EXPECT_EQ(ptx.data()[ptx.size()], '\0');
-    EXPECT_NE(ptx.find(".target sm_"), std::string_view::npos);
+    EXPECT_TRUE(says(ptx, ".target sm_"));
   }
 }
 

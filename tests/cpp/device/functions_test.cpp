@@ -16,35 +16,6 @@ class RealFunctions : public testing::Test {};
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(RealFunctions, Reals);
 
-TYPED_TEST(RealFunctions, OfOneAreAsCloseAsTheTableSays) {
-  for (const TypeParam value : many_numbers<TypeParam>()) {
-    const Wide x = value;
-#define GPUOS_CHECK(name, reference, host, device, of_double)        \
-  ASSERT_TRUE(is_close(#name, fn::name(value), reference,            \
-                       bound_of<TypeParam>(host, of_double), value)) \
-      << #name << " of " << value << " is " << fn::name(value);
-    GPUOS_EXACTNESS_OF_ONE(GPUOS_CHECK)
-#undef GPUOS_CHECK
-  }
-}
-
-TYPED_TEST(RealFunctions, OfTwoAreAsCloseAsTheTableSays) {
-  std::vector<TypeParam> left;
-  std::vector<TypeParam> right;
-  many_pairs(left, right);
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    const Wide a = left[i];
-    const Wide b = right[i];
-#define GPUOS_CHECK(name, reference, host, device, of_double)          \
-  ASSERT_TRUE(is_close(#name, fn::name(left[i], right[i]), reference,  \
-                       bound_of<TypeParam>(host, of_double), left[i])) \
-      << #name << " of " << left[i] << " and " << right[i] << " is "   \
-      << fn::name(left[i], right[i]);
-    GPUOS_EXACTNESS_OF_TWO(GPUOS_CHECK)
-#undef GPUOS_CHECK
-  }
-}
-
 TYPED_TEST(RealFunctions, ClassifyNumbers) {
   for (const TypeParam x : special_numbers<TypeParam>()) {
     EXPECT_EQ(fn::isnan(x), std::isnan(x));

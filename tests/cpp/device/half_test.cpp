@@ -143,28 +143,9 @@ TYPED_TEST(ShortFloats, TiesGoToTheEvenNeighbourAndTheRestToTheNearest) {
 
 TYPED_TEST(ShortFloats, EdgesAndRandomFloatsGoToTheNearest) {
   using Float = std::numeric_limits<float>;
-  for (const float x : {0.0f,
-                        Float::denorm_min(),
-                        Float::min(),
-                        Float::max(),
-                        65504.0f,
-                        65519.996f,
-                        65520.0f,
-                        0x1p-24f,
-                        0x1p-25f,
-                        0x1.000002p-25f,
-                        0x1p-14f,
-                        0x1.ffcp-15f,
-                        448.0f,
-                        464.0f,
-                        464.1f,
-                        480.0f,
-                        57344.0f,
-                        61440.0f,
-                        Float::infinity(),
-                        Float::quiet_NaN(),
-                        Float::signaling_NaN(),
-                        std::bit_cast<float>(0x7f800001u)}) {
+  for (const float x :
+       {Float::denorm_min(), Float::min(), Float::max(), 65519.996f, 464.1f,
+        61440.0f, Float::signaling_NaN(), std::bit_cast<float>(0x7f800001u)}) {
     expect_nearest<TypeParam>(x);
     expect_nearest<TypeParam>(-x);
   }

@@ -1,11 +1,8 @@
 // Tests of expression operators on each backend: their arguments, and their
 // replacement while tasks run.
-#include <atomic>
 #include <numeric>
-#include <thread>
 
 #include "contract.h"
-#include "operator_support.h"
 
 namespace gpuos {
 namespace {
@@ -39,15 +36,8 @@ TEST_P(ExpressionPrograms, TakeStridesAndBroadcast) {
       runtime().define({.name = "f", .expression = "o = x - y"});
   const DeviceArray<float> x(runtime(), ramp(12)), y(runtime(), ramp(3));
   const DeviceArray<float> out(runtime(), 12);
-  TensorView columns = x.view();  // 4 x 3, transposed
-  columns.dims = 2;
-  columns.has_strides = true;
-  columns.shape = {4, 3};
-  columns.strides = {1, 4};
-  TensorView to = out.view();
-  to.dims = 2;
-  to.shape = {4, 3};
-  runtime().submit(op, {columns, y.view()}, to);
+  const TensorView columns = shaped(x.view(), {4, 3}, {1, 4});
+  runtime().submit(op, {columns, y.view()}, shaped(out.view(), {4, 3}));
   const std::vector<float> got = out.read();
   for (int i = 0; i < 4; ++i)
     for (int k = 0; k < 3; ++k)
@@ -73,8 +63,7 @@ TEST_P(ExpressionPrograms, Reduce) {
   const DeviceArray<float> x(runtime(), ramp(1000)),
       ones(runtime(), 1000, 1.0f);
   const DeviceArray<float> out(runtime(), 1);
-  TensorView number = out.view();
-  number.dims = 0;
+  const TensorView number = shaped(out.view(), {});
   runtime().submit(op, {x.view(), ones.view()}, number);
   EXPECT_EQ(out.read()[0], 499500.0f);
   EXPECT_THROW(runtime().submit(op, {x.view(), ones.view()}, out.view()),
@@ -122,11 +111,9 @@ TEST_P(ExpressionPrograms, ManyTasksOfAReductionAreRefused) {
   const Operator op =
       runtime().define({.name = "f", .expression = "o = x - max(x)"});
   const DeviceArray<float> x(runtime(), ramp(8)), out(runtime(), 8);
-  ManyTasks many;
-  many.tasks = 2;
+  ManyTasks many = many_of(2, 4, DType::Float32);
   many.out = out.column(4);
   many.inputs = {x.column(4)};
-  many.size = 4;
   EXPECT_THROW(runtime().submit_many(op, many), InvalidArgument);
 }
 
@@ -144,88 +131,6 @@ TEST_P(ExpressionPrograms, TakeOnlyTheDtypesThatAreSaid) {
       runtime().define(
           {.name = "g", .expression = "o = x / 2", .dtypes = {DType::Int32}}),
       InvalidArgument);
-}
-
-TEST_P(ExpressionPrograms, AreReplacedByWholeOperatorsAndBack) {
-  const Operator op =
-      runtime().define({.name = "f", .expression = "o = x + 1"});
-  const DeviceArray<float> x(runtime(), ramp(3)), out(runtime(), 3);
-  const auto first = [&] {
-    runtime().submit(op, {x.view()}, out.view());
-    return out.read()[0];
-  };
-  EXPECT_EQ(first(), 1.0f);
-  try {
-    runtime().replace(op, whole_operator("f", "x[0] + 2", 1));
-  } catch (const BackendUnavailable& error) {
-    GTEST_SKIP() << error.what();
-  }
-  EXPECT_EQ(first(), 2.0f);
-  runtime().replace(op, {.expression = "o = x + 3"});
-  EXPECT_EQ(first(), 3.0f);
-  runtime().undefine(op);
-  EXPECT_THROW(first(), InvalidArgument);
-}
-
-// Each task runs one body or the other, and no task is lost.
-TEST_P(ExpressionPrograms, ChangeWhileAnotherThreadSubmits) {
-  const Operator op =
-      runtime().define({.name = "f", .expression = "o = x + 1"});
-  const DeviceArray<float> x(runtime(), 16, 0.0f), out(runtime(), 16);
-  std::atomic<bool> stops = false;
-  std::atomic<int> submitted = 0, wrong = 0;
-  std::thread other([&] {
-    const DeviceArray<float> own(runtime(), 16);
-    while (!stops) {
-      runtime().submit(op, {x.view()}, own.view());
-      const float got = own.read()[0];
-      wrong += got != 1.0f && got != 2.0f && got != 3.0f;
-      ++submitted;
-    }
-  });
-  bool compiles = true;
-  for (int i = 0; i < 200; ++i) {
-    if (compiles && i % 50 == 0) {
-      try {
-        runtime().replace(op, whole_operator("f", "x[0] + 3", 1));
-      } catch (const BackendUnavailable&) {
-        compiles = false;
-      }
-    }
-    runtime().replace(op,
-                      {.expression = i % 2 == 0 ? "o = x + 2" : "o = x + 1"});
-  }
-  stops = true;
-  other.join();
-  EXPECT_EQ(wrong, 0);
-  EXPECT_GT(submitted, 0);
-}
-
-TEST_P(ExpressionPrograms, AreReplacedByManyAtATime) {
-  const Operator op =
-      runtime().define({.name = "f", .expression = "o = x + 1"});
-  const DeviceArray<float> x(runtime(), 16, 0.0f), out(runtime(), 16);
-  std::atomic<bool> compiles = true;
-  std::vector<std::jthread> threads;
-  for (int k = 0; k < 3; ++k)
-    threads.emplace_back([&, k] {
-      for (int i = 0; i < 30; ++i) {
-        try {
-          if (k == 0)
-            runtime().replace(op, {.expression = "o = x + 2"});
-          else
-            runtime().replace(
-                op, whole_operator("f", "x[0] + " + std::to_string(k), 1));
-        } catch (const BackendUnavailable&) {
-          compiles = false;
-        }
-        runtime().submit(op, {x.view()}, out.view());
-      }
-    });
-  threads.clear();
-  const float got = out.read()[0];
-  EXPECT_TRUE(got == 1.0f || got == 2.0f) << got;
-  if (!compiles) GTEST_SKIP() << "no compiler";
 }
 
 TEST_P(ExpressionPrograms, TenThousandComeAndGoUnderLoad) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "errors.h"
 #include "gpuos/error.h"
 
 namespace gpuos {
@@ -28,12 +29,8 @@ Program program(std::string_view text, DType dtype = DType::Float32,
 
 std::string error_of(std::string_view text, DType dtype = DType::Float32,
                      std::vector<Parameter> params = {}) {
-  try {
-    program(text, dtype, std::move(params));
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
+  return thrown_by<InvalidArgument>(
+      [&] { program(text, dtype, std::move(params)); });
 }
 
 std::string first_line(const std::string& text) {
@@ -137,9 +134,8 @@ TEST(Expression, AParameterTakesTheDtypeOfWhatItMeets) {
   EXPECT_EQ(hash(DType::Float32, DType::Float64),
             hash(DType::Float64, DType::Float64));
   EXPECT_EQ(hash(DType::Int64, DType::Int8), hash(DType::UInt8, DType::Int8));
-  EXPECT_NE(error_of("o = k * x", DType::Int32, {{"k", DType::Float32}})
-                .find("expected an output that holds float64"),
-            std::string::npos);
+  EXPECT_TRUE(says(error_of("o = k * x", DType::Int32, {{"k", DType::Float32}}),
+                   "expected an output that holds float64"));
 }
 
 TEST(Expression, AnOutputMayBeOfAnotherDtypeOfItsKindOrALaterOne) {
@@ -219,25 +215,20 @@ TEST(Expression, SyntaxErrorsSayWhatWasExpected) {
 
 TEST(Expression, UnknownFunctionIsAnErrorThatNamesAll) {
   const std::string error = error_of("o = sine(a)");
-  EXPECT_NE(error.find("column 5: expected one of negative, square"),
-            std::string::npos);
-  EXPECT_NE(error.find("got 'sine'"), std::string::npos);
+  EXPECT_TRUE(says(error, "column 5: expected one of negative, square"));
+  EXPECT_TRUE(says(error, "got 'sine'"));
 }
 
 TEST(Expression, BadParamsAreErrors) {
-  EXPECT_NE(error_of("o = a", DType::Float32, {{"1a", DType::Float32}})
-                .find("expected a name for a parameter, got '1a'"),
-            std::string::npos);
-  EXPECT_NE(error_of("o = a", DType::Float32, {{"exp", DType::Float32}})
-                .find("'exp' has the name of a function"),
-            std::string::npos);
-  EXPECT_NE(error_of("o = a", DType::Float32,
-                     {{"k", DType::Float32}, {"k", DType::Int32}})
-                .find("'k' is declared twice"),
-            std::string::npos);
-  EXPECT_NE(error_of("k = a", DType::Float32, {{"k", DType::Float32}})
-                .find("not a parameter's, got 'k'"),
-            std::string::npos);
+  EXPECT_TRUE(says(error_of("o = a", DType::Float32, {{"1a", DType::Float32}}),
+                   "expected a name for a parameter, got '1a'"));
+  EXPECT_TRUE(says(error_of("o = a", DType::Float32, {{"exp", DType::Float32}}),
+                   "'exp' has the name of a function"));
+  EXPECT_TRUE(says(error_of("o = a", DType::Float32,
+                            {{"k", DType::Float32}, {"k", DType::Int32}}),
+                   "'k' is declared twice"));
+  EXPECT_TRUE(says(error_of("k = a", DType::Float32, {{"k", DType::Float32}}),
+                   "not a parameter's, got 'k'"));
 }
 
 TEST(Expression, MoreThanThirtyTwoArgumentsAreAnErrorWithBothNumbers) {
@@ -253,20 +244,19 @@ TEST(Expression, MoreThanThirtyTwoArgumentsAreAnErrorWithBothNumbers) {
 TEST(Expression, MayHaveManyNumbers) {
   std::string text = "o = x";
   for (int i = 0; i < 500; ++i) text += " + " + std::to_string(i) + ".5 * x";
-  EXPECT_EQ(error_of(text), "no error");
+  EXPECT_EQ(error_of(text), "");
 }
 
 TEST(Expression, DeepNestingIsAnErrorAndLongChainsAreNot) {
   const std::string deep(5000, '(');
-  EXPECT_NE(error_of("o = " + deep).find("at most 200 levels of nesting"),
-            std::string::npos);
+  EXPECT_TRUE(says(error_of("o = " + deep), "at most 200 levels of nesting"));
   std::string minus = "o = " + std::string(5000, '-') + "a";
-  EXPECT_NE(error_of(minus).find("at most 200 levels"), std::string::npos);
+  EXPECT_TRUE(says(error_of(minus), "at most 200 levels"));
   std::string chain = "o = a";
   for (int i = 0; i < 1000; ++i) chain += " + a";
-  EXPECT_EQ(error_of(chain), "no error");
+  EXPECT_EQ(error_of(chain), "");
   for (int i = 0; i < 1000; ++i) chain += " + a";
-  EXPECT_NE(error_of(chain).find("at most 2048 operations"), std::string::npos);
+  EXPECT_TRUE(says(error_of(chain), "at most 2048 operations"));
 }
 
 TEST(Expression, LongTextsShowThePlaceOfTheError) {

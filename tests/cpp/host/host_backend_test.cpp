@@ -30,20 +30,6 @@ TEST_P(HostBackendTest, RunsEveryTaskOfEveryBatchOnce) {
   EXPECT_EQ(std::count(cells.begin(), cells.end(), 1.0f), 5000);
 }
 
-TEST_P(HostBackendTest, ABatchIsDoneWhenItsLastTaskIs) {
-  Driver driver(options(GetParam()));
-  std::vector<float> out(200 * 64), in(200 * 64, 2);
-  for (int round = 0; round < 50; ++round) {
-    std::fill(out.begin(), out.end(), 0.0f);
-    std::vector<Driver::Job> jobs;
-    for (int i = 0; i < 200; ++i)
-      jobs.push_back(Driver::add(&out[i * 64], &in[i * 64], &in[i * 64], 64));
-    ASSERT_TRUE(driver.wait(driver.submit(jobs)));
-    ASSERT_EQ(std::count(out.begin(), out.end(), 4.0f),
-              static_cast<std::ptrdiff_t>(out.size()));
-  }
-}
-
 TEST_P(HostBackendTest, AChainRunsInOrder) {
   Driver driver(options(GetParam(), 64));
   std::vector<double> x{1};
@@ -98,37 +84,6 @@ TEST_P(HostBackendTest, GoesOnWhenTheLapTagWraps) {
   }
   EXPECT_EQ(std::count(cells.begin(), cells.end(), 1.0f),
             static_cast<std::ptrdiff_t>(cells.size()));
-}
-
-TEST_P(HostBackendTest, ManyThreadsSubmitAndWait) {
-  Driver driver(options(GetParam(), 128));
-  const float one = 1;
-  std::array<std::vector<float>, 4> cells;
-  std::vector<std::thread> threads;
-  for (auto& mine : cells) {
-    mine.resize(2000);
-    threads.emplace_back([&driver, &mine, &one] {
-      for (std::size_t i = 0; i < mine.size(); i += 4) {
-        std::vector<Driver::Job> jobs;
-        for (std::size_t k = i; k < i + 4; ++k)
-          jobs.push_back(Driver::add(&mine[k], &mine[k], &one, 1));
-        const BatchRef batch = driver.submit(jobs);
-        if (i % 3 == 0) {
-          EXPECT_TRUE(driver.wait(batch));
-          EXPECT_EQ(mine[i + 3], 1.0f);
-        } else if (i + 4 == mine.size()) {
-          EXPECT_TRUE(driver.wait(batch));
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  ASSERT_TRUE(
-      driver.wait(driver.submit({Driver::add(&cells[0][0], &one, &one, 1)})));
-  while (driver.ring().completed() != driver.ring().head())
-    driver.ring().advance();
-  for (const auto& mine : cells)
-    EXPECT_EQ(std::count(mine.begin() + 1, mine.end(), 1.0f), 1999);
 }
 
 TEST_P(HostBackendTest, SleepingWorkersWakeForEveryTask) {

@@ -7,31 +7,21 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <fstream>
 #include <future>
 
 #include "base/concat.h"
-#include "base/environment.h"
 #include "deadlines.h"
+#include "errors.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
 #include "host/temp_folder.h"
-#include "operator_support.h"
+#include "scoped_variable.h"
 
 namespace gpuos::host {
 namespace {
 
 std::string error_of(const HostCompileRequest& request) {
-  try {
-    compile_host_operator(request);
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+  return thrown_by<CompileError>([&] { compile_host_operator(request); });
 }
 
 /// Returns the compiler's output for an operator, as a file.
@@ -55,22 +45,11 @@ std::string whole_library() {
 class Script {
  public:
   explicit Script(const std::string& text) {
-    const std::string path = folder_.file("c++");
-    write_file(path, concat("#!/bin/sh\n"
-                            "for out; do :; done\n"  // the last argument
-                            "[ \"$out\" != --version ] || exit 1\n",
-                            text, "\n"));
-    chmod(path.c_str(), 0700);
-    if (const char* old = getenv("CXX")) old_ = old;
-    setenv("CXX", path.c_str(), 1);
-    note_environment();
-  }
-  ~Script() {
-    if (old_.empty())
-      unsetenv("CXX");
-    else
-      setenv("CXX", old_.c_str(), 1);
-    note_environment();
+    write_file(path_, concat("#!/bin/sh\n"
+                             "for out; do :; done\n"  // the last argument
+                             "[ \"$out\" != --version ] || exit 1\n",
+                             text, "\n"));
+    chmod(path_.c_str(), 0700);
   }
 
   /// Returns the library's error with this compiler.
@@ -81,7 +60,8 @@ class Script {
 
  private:
   TempFolder folder_;
-  std::string old_;
+  const std::string path_ = folder_.file("c++");
+  ScopedVariable compiler_{"CXX", path_.c_str()};
 };
 
 TEST(HostImage, EveryCutOfALibraryIsRefused) {
@@ -149,11 +129,11 @@ TEST(HostImage, AnExceptionOfAConstructorIsAnErrorAndLocksNothing) {
        "struct A { A() { throw std::runtime_error(\"no luck\"); } } a;\n"
        "GPUOS_OPERATOR(op) {}",
        "op"});
-  EXPECT_TRUE(contains(text, "constructor threw: no luck")) << text;
-  EXPECT_TRUE(contains(error_of({"struct A { A() { throw 1; } } a;\n"
-                                 "GPUOS_OPERATOR(op) {}",
-                                 "op"}),
-                       "an exception of unknown type"));
+  EXPECT_TRUE(says(text, "constructor threw: no luck"));
+  EXPECT_TRUE(says(error_of({"struct A { A() { throw 1; } } a;\n"
+                             "GPUOS_OPERATOR(op) {}",
+                             "op"}),
+                   "an exception of unknown type"));
   // The loader's lock may be taken again by its owner.
   auto other = std::async(std::launch::async, [] {
     void* library = dlopen("libm.so.6", RTLD_NOW);
@@ -173,14 +153,14 @@ TEST(HostImage, ObjectsBeforeTheOneThatThrowsAreDestroyed) {
       "\", \"w\")); } } a;\n"
       "struct B { B() { throw 1; } } b;\n"
       "GPUOS_OPERATOR(op) {}");
-  EXPECT_TRUE(contains(error_of({source, "op"}), "threw"));
+  EXPECT_TRUE(says(error_of({source, "op"}), "threw"));
   EXPECT_EQ(regular_file_bytes(note), 0u);
 }
 
 TEST(HostCompiler, OneThatIsKilledIsAnError) {
   const Script script("echo whole > \"$out\"; kill -9 $$");
   const std::string text = Script::error();
-  EXPECT_TRUE(contains(text, "ended by signal 9")) << text;
+  EXPECT_TRUE(says(text, "ended by signal 9"));
 }
 
 TEST(HostCompiler, HalfALibraryIsAnError) {
@@ -189,19 +169,19 @@ TEST(HostCompiler, HalfALibraryIsAnError) {
   write_file(whole, whole_library());
   const Script script(concat("head -c 4096 '", whole, "' > \"$out\""));
   const std::string text = Script::error();
-  EXPECT_TRUE(contains(text, "a whole library, got 4096 bytes")) << text;
+  EXPECT_TRUE(says(text, "a whole library, got 4096 bytes"));
 }
 
 TEST(HostCompiler, OutputThatIsAFifoIsAnError) {
   const Script script("mkfifo \"$out\"");
-  EXPECT_TRUE(contains(Script::error(), "failed"));
+  EXPECT_TRUE(says(Script::error(), "failed"));
 }
 
 TEST(HostCompiler, OutputThatIsTooLargeIsAnErrorWithBothNumbers) {
   const Script script("truncate -s 300M \"$out\"");
   const std::string text = Script::error();
-  EXPECT_TRUE(contains(text, "at most 268435456")) << text;
-  EXPECT_TRUE(contains(text, "got 314572800")) << text;
+  EXPECT_TRUE(says(text, "at most 268435456"));
+  EXPECT_TRUE(says(text, "got 314572800"));
 }
 
 TEST(HostCompiler, MayNotTakeAllMemoryDiskAndTime) {
@@ -210,8 +190,8 @@ TEST(HostCompiler, MayNotTakeAllMemoryDiskAndTime) {
       "sleep 1; echo \"error: $(ulimit -v) $(ulimit -f) $(ulimit -t)\"; "
       "exit 1");
   const std::string text = Script::error();
-  EXPECT_TRUE(contains(text, "error: ")) << text;
-  EXPECT_FALSE(contains(text, "unlimited")) << text;
+  EXPECT_TRUE(says(text, "error: "));
+  EXPECT_FALSE(says(text, "unlimited"));
 }
 
 }  // namespace

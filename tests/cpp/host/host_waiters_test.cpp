@@ -44,8 +44,7 @@ class BusyWorker : public testing::Test {
     job.out = reinterpret_cast<u64>(&runs_);
     job.a = reinterpret_cast<u64>(&go_);
     const BatchRef batch = driver_.submit({job});
-    const auto end = Clock::now() + kDeadline;
-    while (runs_ == 0 && Clock::now() < end) std::this_thread::yield();
+    EXPECT_TRUE(becomes_true([&] { return runs_ != 0; }));
     return batch;
   }
   BatchRef ask(int& thread, u16 flags = 0,
@@ -123,15 +122,6 @@ bool are_asleep(Driver& driver) {
   return !stats.is_resident;
 }
 
-bool becomes(const auto& is_so) {
-  const auto end = Clock::now() + kDeadline;
-  while (!is_so()) {
-    if (Clock::now() >= end) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
-
 void run_what_nobody_awaits(Driver& driver) {
   const float one = 1;
   float sum = 0;
@@ -143,11 +133,12 @@ void run_what_nobody_awaits(Driver& driver) {
   for (int round = 0; round < 10; ++round) {
     // From now on a waiter is expected.
     const BatchRef awaited = add();
-    ASSERT_TRUE(becomes([&] { return are_asleep(driver); }));
+    ASSERT_TRUE(becomes_true([&] { return are_asleep(driver); }));
     ASSERT_TRUE(driver.wait(awaited));
     ASSERT_TRUE(driver.wait(add()));
     const BatchRef left = add();
-    ASSERT_TRUE(becomes([&] { return driver.ring().is_done(left.begin); }));
+    ASSERT_TRUE(
+        becomes_true([&] { return driver.ring().is_done(left.begin); }));
     EXPECT_EQ(sum, expected);
   }
 }

@@ -1,12 +1,12 @@
-// Tests which of the host's workers is woken.
+// Tests which of the host's workers is woken, and how long one looks for tasks.
 #include "host/idle_workers.h"
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <thread>
 
 #include "deadlines.h"
+#include "host/patience.h"
 
 namespace gpuos::host {
 namespace {
@@ -15,9 +15,7 @@ namespace {
 class OneSleeps : public ::testing::Test {
  protected:
   OneSleeps() {
-    const auto end = std::chrono::steady_clock::now() + kDeadline;
-    while (idle_.sleeping() == 0 && std::chrono::steady_clock::now() < end)
-      std::this_thread::yield();
+    EXPECT_TRUE(becomes_true([&] { return idle_.sleeping() != 0; }));
   }
   ~OneSleeps() override {
     idle_.close();
@@ -41,6 +39,36 @@ TEST_F(OneSleeps, WhereOnlyOneMayPoll) {
   ASSERT_EQ(idle_.sleeping(), 1u);
   idle_.wake_for(100, 1);
   EXPECT_EQ(idle_.sleeping(), 1u);
+}
+
+void poll_in_vain(Patience& patience, std::uint32_t times) {
+  for (std::uint32_t i = 0; i < times; ++i) patience.note(true);
+}
+
+TEST(Patience, LastsWhileItIsRewarded) {
+  Patience patience;
+  for (int i = 0; i < 100; ++i) {
+    poll_in_vain(patience, Patience::kMostInVain - 1);
+    EXPECT_TRUE(patience.is_worth_it());
+    patience.note(false);
+  }
+}
+
+TEST(Patience, ThatWasInVainIsTriedNowAndThen) {
+  Patience patience;
+  poll_in_vain(patience, Patience::kMostInVain);
+  std::uint32_t tries = 0;
+  for (std::uint32_t i = 0; i < 10 * Patience::kRetry; ++i)
+    tries += patience.is_worth_it() ? 1 : 0;
+  EXPECT_EQ(tries, 10u);
+}
+
+TEST(Patience, ComesBackWithOneSuccess) {
+  Patience patience;
+  poll_in_vain(patience, 1000);
+  patience.note(false);
+  EXPECT_TRUE(patience.is_worth_it());
+  EXPECT_TRUE(patience.is_worth_it());
 }
 
 }  // namespace

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
-#include "base/environment.h"
+#include "scoped_variable.h"
 
 namespace gpuos::host {
 namespace {
@@ -21,14 +22,9 @@ class TempFolders : public testing::Test {
   TempFolders() {
     parent_ = testing::TempDir() + "left-XXXXXX";
     EXPECT_NE(::mkdtemp(parent_.data()), nullptr);
-    ::setenv("TMPDIR", parent_.c_str(), 1);
-    note_environment();
+    temp_.emplace("TMPDIR", parent_.c_str());
   }
-  ~TempFolders() override {
-    ::unsetenv("TMPDIR");
-    note_environment();
-    std::filesystem::remove_all(parent_);
-  }
+  ~TempFolders() override { std::filesystem::remove_all(parent_); }
 
   /// Makes a folder look unchanged for two minutes.
   static void make_old(const std::string& folder) {
@@ -57,6 +53,7 @@ class TempFolders : public testing::Test {
   }
 
   std::string parent_;
+  std::optional<ScopedVariable> temp_;
 };
 
 TEST_F(TempFolders, OfTheDeadAreRemovedByTheFirstOfAProcess) {

@@ -3,10 +3,8 @@
 #include <signal.h>
 #include <sys/file.h>
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <set>
 #include <thread>
 
 #include "cache_support.h"
@@ -33,10 +31,26 @@ class CacheProcesses : public testing::Test {
     std::this_thread::sleep_for(time);
     return wanted.image;
   }
-  void wait_for_a_maker() const {
-    const auto end = Clock::now() + kDeadline;
-    while (!std::filesystem::exists(count_file()) && Clock::now() < end)
-      std::this_thread::sleep_for(milliseconds(1));
+  /// Starts a process that makes it for longer than any test.
+  pid_t start_maker(const CacheEntry& wanted) const {
+    const pid_t child = start_child([&] {
+      DiskCache cache(settings_for(folder()));
+      cache.get(wanted, [&] { return make(wanted, 2 * kDeadline); });
+      return 0;
+    });
+    EXPECT_TRUE(
+        becomes_true([&] { return std::filesystem::exists(count_file()); }));
+    return child;
+  }
+  static void end(pid_t child) {
+    kill(child, SIGKILL);
+    EXPECT_EQ(wait_for(child), -1);
+  }
+  void expect_soon(const CacheEntry& wanted) const {
+    const auto start = Clock::now();
+    DiskCache cache(settings_for(folder()), 2 * kDeadline);
+    cache.get(wanted, [&] { return make(wanted, milliseconds(0)); });
+    EXPECT_LT(Clock::now() - start, kDeadline);
   }
   std::uintmax_t made() const {
     return std::filesystem::file_size(count_file());
@@ -75,20 +89,9 @@ TEST_F(CacheProcesses, ThreadsOfOneProcessAreKeptApartToo) {
 }
 
 TEST_F(CacheProcesses, OtherKeysDoNotWait) {
-  const CacheEntry slow = entry_of("slow");
-  const pid_t child = start_child([&] {
-    DiskCache cache(settings_for(folder()));
-    cache.get(slow, [&] { return make(slow, 2 * kDeadline); });
-    return 0;
-  });
-  wait_for_a_maker();
-  const auto start = Clock::now();
-  const CacheEntry quick = entry_of("quick");
-  DiskCache cache(settings_for(folder()), 2 * kDeadline);
-  cache.get(quick, [&] { return make(quick, milliseconds(0)); });
-  EXPECT_LT(Clock::now() - start, kDeadline);
-  kill(child, SIGKILL);
-  EXPECT_EQ(wait_for(child), -1);
+  const pid_t child = start_maker(entry_of("slow"));
+  expect_soon(entry_of("quick"));
+  end(child);
 }
 
 TEST_F(CacheProcesses, LockThatIsNotGivenUpIsWaitedForOnlySoLong) {
@@ -108,19 +111,8 @@ TEST_F(CacheProcesses, LockThatIsNotGivenUpIsWaitedForOnlySoLong) {
 }
 
 TEST_F(CacheProcesses, HolderThatIsKilledHoldsNobodyUp) {
-  const CacheEntry wanted = entry_of("key");
-  const pid_t child = start_child([&] {
-    DiskCache cache(settings_for(folder()));
-    cache.get(wanted, [&] { return make(wanted, 2 * kDeadline); });
-    return 0;
-  });
-  wait_for_a_maker();
-  kill(child, SIGKILL);
-  EXPECT_EQ(wait_for(child), -1);
-  const auto start = Clock::now();
-  DiskCache cache(settings_for(folder()), 2 * kDeadline);
-  cache.get(wanted, [&] { return make(wanted, milliseconds(0)); });
-  EXPECT_LT(Clock::now() - start, kDeadline);
+  end(start_maker(entry_of("key")));
+  expect_soon(entry_of("key"));
   EXPECT_EQ(names_in(folder()).size(), 1u);
 }
 
@@ -138,8 +130,7 @@ TEST_F(CacheProcesses, WriterThatIsKilledLeavesAWholeEntryOrNone) {
       return 0;
     });
     std::this_thread::sleep_for(milliseconds(5 + 7 * (round % 40)));
-    kill(child, SIGKILL);
-    EXPECT_EQ(wait_for(child), -1);
+    end(child);
     if (!std::filesystem::exists(folder())) continue;
     const CacheFolder open = open_folder(folder(), FolderUse::ReadWrite);
     const CacheListing listing = list_folder(open);

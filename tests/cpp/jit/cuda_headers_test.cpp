@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/concat.h"
+#include "errors.h"
 #include "gpuos/diagnose.h"
 #include "jit/header_packages.h"
 #include "jit/shared_library.h"
@@ -203,18 +204,14 @@ TEST_F(CudaHeaders, AnErrorInThoseOfAnotherMajorVersionSaysSo) {
   add("old/include/cuda_fp16.h");
   ::setenv("CUDA_HOME", at("old").c_str(), 1);
   const auto said_of = [&](const std::string& file) -> std::string {
-    try {
+    return thrown_by<CompileError>([&] {
       throw_with_header_hint(
           CompileError("wrong", "", {.file = file, .line = 1}), api_);
-    } catch (const CompileError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   const std::string said = said_of(at("old/include/cuda_fp16.h"));
-  EXPECT_NE(said.find("are of CUDA 12.9, NVRTC is 13."), said.npos) << said;
-  EXPECT_NE(said.find("pip install \"nvidia-cuda-runtime==13.*\""), said.npos)
-      << said;
+  EXPECT_TRUE(says(said, "are of CUDA 12.9, NVRTC is 13."));
+  EXPECT_TRUE(says(said, "pip install \"nvidia-cuda-runtime==13.*\""));
   EXPECT_EQ(said_of(at("old/cuda_fp16.h")), "");
   EXPECT_EQ(said_of(""), "");
 }
@@ -249,12 +246,11 @@ TEST_F(CudaHeaders, CcclTellsItsVersion) {
 
 TEST_F(CudaHeaders, HintsNameThePackageThatFitsAndThePlaces) {
   const std::string hint = header_hint("cuda_fp16.h", api_);
-  EXPECT_NE(hint.find("pip install \"nvidia-cuda-runtime==13.*\""), hint.npos)
-      << hint;
-  EXPECT_NE(hint.find(at("none/include")), hint.npos) << hint;
-  EXPECT_NE(hint.find("/usr/local/cuda/include"), hint.npos) << hint;
+  EXPECT_TRUE(says(hint, "pip install \"nvidia-cuda-runtime==13.*\""));
+  EXPECT_TRUE(says(hint, at("none/include")));
+  EXPECT_TRUE(says(hint, "/usr/local/cuda/include"));
   EXPECT_EQ(header_hint("mine.h", api_), "");
-  EXPECT_NE(header_hint("cstdio", api_).find("printf"), hint.npos);
+  EXPECT_TRUE(says(header_hint("cstdio", api_), "printf"));
 }
 
 TEST(HeaderPackages, FitTheMajorVersion) {
@@ -285,8 +281,8 @@ TEST(HeaderPackages, FitTheMajorVersion) {
   }
   for (const char* header : {"vector", "cuda_utils.h", "device_mine.h", "cuda"})
     EXPECT_EQ(package_hint(header, 13), "") << header;
-  EXPECT_NE(standard_hint("tuple").find("cuda/std/tuple"), std::string::npos);
-  EXPECT_NE(standard_hint("vector").find("nor has CCCL"), std::string::npos);
+  EXPECT_TRUE(says(standard_hint("tuple"), "cuda/std/tuple"));
+  EXPECT_TRUE(says(standard_hint("vector"), "nor has CCCL"));
   EXPECT_NE(standard_hint("stdio.h"), "");
   EXPECT_EQ(standard_hint("mine.h"), "");
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "driver/driver_api.h"
+#include "errors.h"
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "nvrtc_support.h"
@@ -309,7 +310,7 @@ class World {
     } catch (const CompileError&) {
       EXPECT_FALSE(next.compiles);
     } catch (const InvalidArgument& error) {
-      EXPECT_NE(std::string(error.what()).find(why), std::string::npos)
+      EXPECT_TRUE(says(error.what(), why))
           << error.what() << ", expected: " << why;
     }
     if (next_ != 0) sweep();
@@ -367,17 +368,16 @@ class World {
   std::set<std::uint64_t> captured_, followed_, waiting_;
 };
 
-class ReplacedModules : public testing::Test {
+class ReplacedModules : public SimulatedTest {
  protected:
   void SetUp() override {
-    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
+    SimulatedTest::SetUp();
     GPUOS_SKIP_WITHOUT_NVRTC();
   }
   void TearDown() override {
     if (simulator_ != nullptr) simulator_->hold_events(false);
   }
 
-  sim::Simulator& simulator() { return *simulator_; }
   static JitModule first() {
     const JitReplacement made = variants()[0].replacement();
     return JitModule(
@@ -387,9 +387,6 @@ class ReplacedModules : public testing::Test {
     const sim::ModuleCounts counts = simulator_->modules();
     return counts.loads - counts.unloads;
   }
-
- private:
-  sim::Simulator* simulator_ = nullptr;
 };
 
 TEST_F(ReplacedModules, RandomStepsDoWhatTheModelDoes) {
@@ -410,24 +407,10 @@ TEST_F(ReplacedModules, RandomStepsDoWhatTheModelDoes) {
 TEST_F(ReplacedModules, OtherParametersNameBoth) {
   JitModule module = first();
   const Kernel k = module["k"];
-  try {
-    module.replace(variants()[3].replacement());
-    FAIL() << "no exception";
-  } catch (const InvalidArgument& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "module.cu: replace: expected k(float*: 8 bytes, int: 4 bytes), "
-              "which is in use, got k(float*: 8 bytes, float: 4 bytes)");
-  }
-}
-
-// A temporary handle counts as a use, like a kept one.
-TEST_F(ReplacedModules, WhatWasEverAskedForMustStay) {
-  JitModule module = first();
-  module["k"];
-  EXPECT_THROW(module.replace(variants()[4].replacement()), InvalidArgument);
-  JitModule other = first();
-  other["e"];
-  EXPECT_EQ(other.replace(variants()[4].replacement()), 2u);
+  EXPECT_EQ(thrown_by<InvalidArgument>(
+                [&] { module.replace(variants()[3].replacement()); }),
+            "module.cu: replace: expected k(float*: 8 bytes, int: 4 bytes), "
+            "which is in use, got k(float*: 8 bytes, float: 4 bytes)");
 }
 
 TEST_F(ReplacedModules, WhatIsNotGivenStays) {
@@ -476,9 +459,7 @@ TEST_F(ReplacedModules, HandlesOutliveTheirModule) {
 
 // The control thread of an idle runtime looks for the end of launches.
 TEST_F(ReplacedModules, ARuntimeUnloadsWhatHasEnded) {
-  RuntimeOptions options;
-  options.backend = "cuda";
-  Runtime runtime(options);
+  Runtime runtime(simulated_options());
   JitModule module = first();
   const Kernel k = module["k"];
   const std::uint64_t loaded = alive();

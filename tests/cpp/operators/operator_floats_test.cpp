@@ -55,9 +55,7 @@ class OperatorFloats : public Contract {
     if (!IsSkipped()) restart_with_few_workers();
   }
   void restart_with_few_workers() {
-    RuntimeOptions few = options();
-    few.workers = is_host() ? 2 : 0;
-    restart(few);
+    restart({.backend = GetParam(), .workers = is_host() ? 2u : 0u});
   }
   /// 1 + 3 * 2^-25, which rounds up to nearest, and half of a denormal.
   void expect_usual(const char* when) {

@@ -2,7 +2,6 @@
 #include "program/prepared_calls.h"
 
 #include <array>
-#include <optional>
 #include <thread>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Where the host cuts a loop of many operations, and that the pieces compute
 // what the whole would.
 #include <algorithm>
-#include <chrono>
 
 #include "contract.h"
 #include "program/loop_cuts.h"
@@ -88,13 +87,7 @@ TEST_P(ProgramCuts, PiecesComputeWhatTheWholeWould) {
   const DeviceArray<std::uint32_t> in(runtime(), from),
       out(runtime(), from.size());
   const auto matrix = [](const DeviceArray<std::uint32_t>& array) {
-    TensorView view;
-    view.data = array.data();
-    view.dtype = DType::UInt32;
-    view.dims = 2;
-    view.shape[0] = kRows;
-    view.shape[1] = kColumns;
-    return view;
+    return shaped({array.data(), 1, DType::UInt32}, {kRows, kColumns});
   };
   runtime().submit(program, std::vector{matrix(in)}, std::vector{matrix(out)});
   const std::vector<std::uint32_t> got = out.read();

@@ -10,6 +10,7 @@
 #include "gpuos/program.h"
 #include "program/sizes.h"
 #include "program/task.h"
+#include "views.h"
 
 namespace gpuos::program {
 namespace {
@@ -24,14 +25,9 @@ Program sum_of_two(int rank) {
 
 TensorView matrix(std::uint64_t address, std::int64_t rows,
                   std::int64_t columns, bool is_transposed = false) {
-  TensorView view(reinterpret_cast<float*>(address), rows);
-  view.dims = 2;
-  view.shape[1] = columns;
-  if (!is_transposed) return view;
-  view.has_strides = true;
-  view.strides[0] = 1;
-  view.strides[1] = rows;
-  return view;
+  const TensorView data(reinterpret_cast<float*>(address), rows);
+  if (!is_transposed) return shaped(data, {rows, columns});
+  return shaped(data, {rows, columns}, {1, rows});
 }
 
 Layout layout_of(const Program& program, const std::vector<TensorView>& views,

@@ -1,7 +1,5 @@
 // The memory that tasks of programs leave for each other.
-#include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 
 #include "program_support.h"
@@ -111,12 +109,8 @@ class ManyMatrices {
 
   /// 3 x 3 x 3 x `columns` of every second element in each dimension.
   static TensorView view(float* data, std::int64_t columns) {
-    TensorView view(data, 3);
-    view.dims = 4;
-    view.shape = {3, 3, 3, columns};
-    view.has_strides = true;
-    view.strides = {400 * columns, 40 * columns, 4 * columns, 2};
-    return view;
+    return shaped({data, 1}, {3, 3, 3, columns},
+                  {400 * columns, 40 * columns, 4 * columns, 2});
   }
 
   void run(Runtime& runtime, const TensorView& x, const TensorView& out) const {

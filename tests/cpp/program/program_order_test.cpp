@@ -26,10 +26,10 @@ TEST_P(ProgramOrder, IsThatOfTheColumnsAloneForAReductionByItself) {
           const Bytes result = wanted(op, dtype, x, rows, columns);
           for (const Lie& lie : lies(rows, columns)) {
             const Array array(*runtime, dtype, x, rows, columns, lie);
-            ASSERT_EQ(
-                difference(dtype, call(*runtime, program, {array.view})[0],
-                           result),
-                "")
+            ASSERT_EQ(difference(dtype,
+                                 outputs_of(*runtime, program, {array.view})[0],
+                                 result),
+                      "")
                 << name_of(dtype) << " " << info_of(op).name << " " << rows
                 << " x " << columns << ", strides " << lie.row << ", "
                 << lie.column << ", " << workers << " workers";
@@ -85,8 +85,8 @@ TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
           const Array other(*runtime, dtype, ones, rows, columns, across);
           for (const Lie& lie : lies(rows, columns)) {
             const Array array(*runtime, dtype, in, rows, columns, lie);
-            const auto got =
-                call(*runtime, program, {array.view, other.view, zeros.view});
+            const auto got = outputs_of(*runtime, program,
+                                        {array.view, other.view, zeros.view});
             std::size_t output = 0;
             for (const Op op : few_reductions(dtype)) {
               const Bytes result = wanted(op, dtype, in, rows, columns);
@@ -121,12 +121,12 @@ TEST_P(ProgramOrder, IsThatOfARuntimeThatBecomesDeterministicLater) {
   const Bytes x = numbers(DType::Float32, rows * columns, false);
   const Lie lie = lies(rows, columns)[0];
   const Array array(runtime(), DType::Float32, x, rows, columns, lie);
-  call(runtime(), program, {array.view});
+  outputs_of(runtime(), program, {array.view});
   runtime().make_deterministic();
-  EXPECT_EQ(
-      difference(DType::Float32, call(runtime(), program, {array.view})[0],
-                 wanted(Op::Sum, DType::Float32, x, rows, columns)),
-      "");
+  EXPECT_EQ(difference(DType::Float32,
+                       outputs_of(runtime(), program, {array.view})[0],
+                       wanted(Op::Sum, DType::Float32, x, rows, columns)),
+            "");
 }
 
 TEST_P(ProgramOrder, RowsOfNothingAreWhatAReductionBeginsWith) {
@@ -142,9 +142,61 @@ TEST_P(ProgramOrder, RowsOfNothingAreWhatAReductionBeginsWith) {
     }
     for (const Lie& lie : {Lie{0, 1, 0, 0}, Lie{1, 5, 0, 0}}) {
       const Array array(*runtime, DType::Float32, {}, 5, 0, lie);
-      const auto got = call(*runtime, program, {array.view});
+      const auto got = outputs_of(*runtime, program, {array.view});
       EXPECT_EQ(as<float>(got[0]), std::vector<float>(5, 0.0f));
       EXPECT_EQ(as<float>(got[1]), std::vector<float>(5, 1.0f));
+    }
+  }
+}
+
+// More columns than all slices have at 64 for each lane: they take several.
+TEST_P(ProgramOrder, IsThatOfTheColumnsAloneForRowsOfMillions) {
+  const Program program = row_reduction(Op::Sum, DType::Float32);
+  const std::int64_t rows = 2, columns = 2'200'001;
+  const Bytes x = numbers(DType::Float32, rows * columns, false);
+  const Bytes result = wanted(Op::Sum, DType::Float32, x, rows, columns);
+  for (const std::uint32_t workers : {1, 0}) {
+    const auto runtime = runtime_with(workers);
+    for (const bool is_compiled : {false, true}) {
+      if (is_compiled) {
+        ASSERT_TRUE(runtime->compile(program, std::chrono::seconds(120)));
+      }
+      for (const Lie& lie : {lies(rows, columns)[0], lies(rows, columns)[1]}) {
+        const Array array(*runtime, DType::Float32, x, rows, columns, lie);
+        ASSERT_EQ(
+            difference(DType::Float32,
+                       outputs_of(*runtime, program, {array.view})[0], result),
+            "")
+            << workers << " workers, strides " << lie.row << ", " << lie.column
+            << (is_compiled ? ", compiled" : "");
+      }
+    }
+  }
+}
+
+// With this many live values, the interpreter has no space for all lanes of a
+// row. The reduction is a separate pass.
+TEST_P(ProgramOrder, IsTheSameForProgramsOfManyValues) {
+  const Program program = sum_of_many_values();
+  for (const std::uint32_t workers : {1, 3}) {
+    const auto runtime = runtime_with(workers);
+    for (const bool is_compiled : {false, true}) {
+      if (is_compiled) {
+        ASSERT_TRUE(runtime->compile(program, std::chrono::seconds(120)));
+      }
+      for (const auto& [rows, columns] : kSizes) {
+        const auto count = static_cast<std::size_t>(rows * columns);
+        const Bytes in = numbers(DType::Float64, count, false);
+        const Lie lie = lies(rows, columns)[0];
+        const Array array(*runtime, DType::Float64, in, rows, columns, lie);
+        ASSERT_EQ(
+            difference(DType::Float64,
+                       outputs_of(*runtime, program, {array.view})[0],
+                       wanted(Op::Sum, DType::Float64, in, rows, columns)),
+            "")
+            << rows << " x " << columns << ", " << workers << " workers"
+            << (is_compiled ? ", compiled" : "");
+      }
     }
   }
 }

@@ -6,6 +6,8 @@
 #include <bitset>
 #include <vector>
 
+#include "views.h"
+
 namespace gpuos::program {
 namespace {
 
@@ -20,12 +22,8 @@ struct Array {
 Array array_of(DType dtype, std::int64_t rows, std::int64_t row,
                std::int64_t columns, std::int64_t column) {
   Array made;
-  made.view.data = reinterpret_cast<void*>(kMiddle);
-  made.view.dtype = dtype;
-  made.view.dims = 2;
-  made.view.has_strides = true;
-  made.view.shape = {rows, columns};
-  made.view.strides = {row, column};
+  made.view = shaped({reinterpret_cast<void*>(kMiddle), 1, dtype},
+                     {rows, columns}, {row, column});
   const auto size = static_cast<std::int64_t>(size_of(dtype));
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j)
@@ -116,11 +114,8 @@ TEST(ProgramOverlap, OfWhatTakesVeryLongIsTaken) {
 }
 
 TEST(ProgramOverlap, OfLargeArraysIsFoundSoon) {
-  TensorView matrix(reinterpret_cast<float*>(1 << 20), 1 << 20);
-  matrix.dims = 3;
-  matrix.has_strides = true;
-  matrix.shape = {1 << 20, 1 << 10, 7};
-  matrix.strides = {7, 7 << 20, 1};
+  TensorView matrix = shaped({reinterpret_cast<float*>(1 << 20), 1},
+                             {1 << 20, 1 << 10, 7}, {7, 7 << 20, 1});
   EXPECT_FALSE(overlaps_itself(matrix));
   matrix.strides = {7 << 10, 7, 1};
   EXPECT_FALSE(overlaps_itself(matrix));

@@ -1,6 +1,5 @@
 // Compiled reductions of rows that few or many workers share.
 #include <algorithm>
-#include <chrono>
 #include <type_traits>
 
 #include "contract.h"
@@ -32,13 +31,7 @@ class ProgramRows : public Contract {
     const DeviceArray<std::int64_t> sums(runtime(), count);
     const DeviceArray<std::int32_t> tops(runtime(), count);
     const DeviceArray<std::int64_t> places(runtime(), count);
-    TensorView in = x.view();
-    in.dims = 2;
-    in.shape[0] = rows;
-    in.shape[1] = columns;
-    in.has_strides = true;
-    in.strides[0] = distance;
-    in.strides[1] = 1;
+    const TensorView in = shaped(x.view(), {rows, columns}, {distance, 1});
     const std::vector<TensorView> outputs{sums.view(), tops.view(),
                                           places.view()};
     // The second one finds counters as the first one left them.
@@ -151,11 +144,7 @@ TEST_P(ProgramRows, LongRowsOfFloatsAreAllSummed) {
     const DeviceArray<float> in(runtime(), a);
     const DeviceArray<float> got_sums(runtime(), sums.size());
     const DeviceArray<float> got_tops(runtime(), sums.size());
-    TensorView view = in.view();
-    view.dims = 2;
-    view.shape[0] = rows;
-    view.shape[1] = columns;
-    const std::vector<TensorView> inputs{view};
+    const std::vector inputs{shaped(in.view(), {rows, columns})};
     runtime().submit(sum, inputs, std::vector<TensorView>{got_sums.view()});
     ASSERT_EQ(got_sums.read(), sums) << rows << ", " << columns;
     for (int call = 0; call < 2; ++call)
@@ -164,6 +153,39 @@ TEST_P(ProgramRows, LongRowsOfFloatsAreAllSummed) {
           std::vector<TensorView>{got_sums.view(), got_tops.view()});
     ASSERT_EQ(got_sums.read(), sums) << rows << ", " << columns;
     ASSERT_EQ(got_tops.read(), tops) << rows << ", " << columns;
+  }
+}
+
+// Not all lanes of such a worker can take part.
+TEST_P(ProgramRows, AreRightWithManyCellsAndOddWorkers) {
+  restart({.backend = GetParam(),
+           .threads_per_worker = 96,
+           .compile_programs_after = 0});
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float64, 2);
+  std::vector<Value> values{x};
+  for (int i = 0; i < 60; ++i)
+    values.push_back(
+        ProgramBuilder::apply(Op::Add, {values.back(), builder.literal(1.0)}));
+  Value total = values.front();
+  for (std::size_t i = 1; i < values.size(); ++i)
+    total = ProgramBuilder::apply(Op::Subtract, {values[i], total});
+  builder.output(ProgramBuilder::reduce(Op::Sum, total, {{1}}));
+  const Program program = builder.build();
+  const std::int64_t rows = 5, columns = 700;
+  std::vector<double> a(static_cast<std::size_t>(rows * columns));
+  std::iota(a.begin(), a.end(), 0.0);
+  const DeviceArray<double> x_array(runtime(), a);
+  const DeviceArray<double> sums(runtime(), rows);
+  const std::vector inputs{shaped(x_array.view(), {rows, columns})};
+  const std::vector outputs{sums.view()};
+  runtime().submit(program, inputs, outputs);
+  const auto result = sums.read();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    double expected = 0;
+    for (std::int64_t k = 0; k < columns; ++k)
+      expected += a[static_cast<std::size_t>(i * columns + k)] + 30;
+    ASSERT_EQ(result[static_cast<std::size_t>(i)], expected);
   }
 }
 

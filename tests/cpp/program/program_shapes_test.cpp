@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "errors.h"
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "gpuos/program_reductions.h"
@@ -22,12 +23,7 @@ class ProgramShapes : public testing::Test {
 };
 
 std::string error_of(auto build) {
-  try {
-    build();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+  return thrown_by<InvalidArgument>([&] { build(); });
 }
 
 TEST_F(ProgramShapes, AreThoseOfOneCall) {

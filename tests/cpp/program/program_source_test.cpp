@@ -2,10 +2,9 @@
 // can run it.
 #include <regex>
 
-#include "base/concat.h"
+#include "compile_request.h"
 #include "gpuos/gpuos.h"
 #include "jit/nvrtc_api.h"
-#include "jit/operator_compiler.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
@@ -218,13 +217,11 @@ TEST(ProgramSourceText, OfManyValuesHasTheirBytesOfStack) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   const Program program = sum_of_many_values();
   for (const bool is_ordered : {false, true}) {
-    jit::CompileRequest request;
-    request.file_name = "program.cu";
-    request.entries = {program::kCompiledName};
-    request.budget = {.registers = 64, .stack_bytes = 48 * sizeof(double)};
-    request.source = concat("#include \"gpuos/operator.h\"\n",
-                            program::source_of(program.plan()->fused.passes[0],
-                                               Effort::Careful, is_ordered));
+    jit::CompileRequest request =
+        jit::request_for(program::kCompiledName,
+                         program::source_of(program.plan()->fused.passes[0],
+                                            Effort::Careful, is_ordered));
+    request.budget.stack_bytes = 48 * sizeof(double);
     EXPECT_NO_THROW(jit::compile_operators(request)) << is_ordered;
   }
 }

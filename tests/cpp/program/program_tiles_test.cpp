@@ -1,5 +1,4 @@
 // Compiled programs with matrices along columns and others along rows.
-#include <chrono>
 #include <numeric>
 
 #include "contract.h"
@@ -12,13 +11,7 @@ class ProgramTiles : public Contract {
   template <typename T>
   static TensorView matrix(DType dtype, const DeviceArray<T>& array,
                            std::int64_t rows, std::int64_t columns) {
-    TensorView view;
-    view.data = array.data();
-    view.dtype = dtype;
-    view.dims = 2;
-    view.shape[0] = rows;
-    view.shape[1] = columns;
-    return view;
+    return shaped({array.data(), 1, dtype}, {rows, columns});
   }
 
   void run(const Program& program, const std::vector<TensorView>& inputs,
@@ -102,8 +95,7 @@ TEST_P(ProgramTiles, TakeWhatIsSmaller) {
   const DeviceArray<std::int32_t> x_array(runtime(), a),
       one_array(runtime(), 1, 5), row_array(runtime(), b),
       column_array(runtime(), c), out(runtime(), a.size());
-  TensorView single = matrix(dtype, one_array, 1, 1);
-  single.dims = 0;
+  const TensorView single = shaped(one_array.view(), {});
   const std::vector<TensorView> inputs{matrix(dtype, x_array, kColumns, kRows),
                                        single,
                                        matrix(dtype, row_array, 1, kColumns),

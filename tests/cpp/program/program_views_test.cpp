@@ -1,7 +1,8 @@
 // Views of values: what a program reads are views of its arguments.
-#include "contract.h"
+#include "errors.h"
 #include "gpuos/program_reductions.h"
 #include "program/plan.h"
+#include "program_support.h"
 
 namespace gpuos {
 namespace {
@@ -11,39 +12,21 @@ AxisIndex slice(std::int64_t start, std::int64_t stop = AxisIndex::kLast,
   return {AxisIndex::Kind::Slice, start, stop, step};
 }
 
-TensorView view_of(float* data, std::initializer_list<std::int64_t> shape) {
-  TensorView view(data, 0);
-  view.dims = static_cast<std::uint8_t>(shape.size());
-  std::ranges::copy(shape, view.shape.begin());
-  return view;
+TensorView view_of(float* data, const std::vector<std::int64_t>& shape) {
+  return shaped({data, 1}, shape);
 }
 
 class ProgramViews : public Contract {
  protected:
   std::vector<float> run(const Program& program,
                          const std::vector<TensorView>& inputs) {
-    std::vector<Shape> shapes;
-    for (const TensorView& input : inputs)
-      shapes.emplace_back(input.shape.begin(),
-                          input.shape.begin() + input.dims);
-    const Shape shape = program.output_shapes(shapes)[0];
-    TensorView out(static_cast<float*>(nullptr), 0);
-    out.dims = static_cast<std::uint8_t>(shape.size());
-    std::ranges::copy(shape, out.shape.begin());
-    const DeviceArray<float> memory(runtime(),
-                                    static_cast<std::size_t>(out.size()));
-    out.data = memory.data();
-    runtime().submit(program, inputs, {&out, 1});
-    return memory.read();
+    const auto bytes = outputs_of(runtime(), program, inputs)[0];
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
   }
-
   std::string message_of(const Program& program, const TensorView& input) {
-    try {
-      run(program, {input});
-    } catch (const InvalidArgument& error) {
-      return error.what();
-    }
-    return "";
+    return thrown_by<InvalidArgument>([&] { run(program, {input}); });
   }
 };
 GPUOS_INSTANTIATE_CONTRACT(ProgramViews);

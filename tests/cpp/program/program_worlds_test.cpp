@@ -1,6 +1,5 @@
 // The worlds of program_walks_test, run by runtimes: interpreted, and by code
 // that their own compilers have made.
-#include <algorithm>
 #include <map>
 
 #include "contract.h"
@@ -14,9 +13,8 @@ class ProgramWorlds : public Contract {
   void SetUp() override {
     Contract::SetUp();
     if (IsSkipped()) return;
-    RuntimeOptions wanted = options();
-    wanted.compile_programs_after = 0;  // unless a test asks for it
-    restart(wanted);
+    // Only a test that asks for it compiles.
+    restart({.backend = GetParam(), .compile_programs_after = 0});
     for (auto* array : {&x_, &y_, &out_})
       *array = std::make_unique<DeviceArray<std::int64_t>>(runtime(), kMost);
   }

@@ -13,8 +13,8 @@ namespace gpuos::program {
 namespace {
 
 /// The instructions of the text of a program's only pass.
-struct Text {
-  explicit Text(const Program& program)
+struct PassText {
+  explicit PassText(const Program& program)
       : words(program.plan()->fused.passes[0].text),
         header(std::bit_cast<TextHeader>(words[0])),
         ends(words.begin() + 1, words.begin() + 1 + header.parts) {
@@ -46,7 +46,7 @@ bool reads_what_was_made(const Instruction& made, const Instruction& next) {
 
 TEST(Text, SmallOperationsOfFloatsArePlain) {
   const Program program = scaled(1);
-  EXPECT_NE(Text(program).header.is_plain, 0);
+  EXPECT_NE(PassText(program).header.is_plain, 0);
 }
 
 TEST(Text, SmallFunctionsOfFloatsArePlain) {
@@ -56,18 +56,18 @@ TEST(Text, SmallFunctionsOfFloatsArePlain) {
     x = ProgramBuilder::apply(op, {x});
   builder.output(x);
   const Program program = builder.build();
-  EXPECT_NE(Text(program).header.is_plain, 0);
+  EXPECT_NE(PassText(program).header.is_plain, 0);
 }
 
 TEST(Text, ManyInstructionsAreNot) {
   const Program program = scaled(1, 200);
-  EXPECT_EQ(Text(program).header.is_plain, 0);
+  EXPECT_EQ(PassText(program).header.is_plain, 0);
 }
 
 // All of it but the store is the same for all elements, of which there is one.
 TEST(Text, WhatStoresWhatTheRowEndedWithIsNot) {
   const Program program = scaled(0);
-  const Text text(program);
+  const PassText text(program);
   EXPECT_EQ(text.header.is_plain, 0);
 }
 
@@ -75,7 +75,7 @@ TEST(Text, WhatStoresWhatTheRowEndedWithIsNot) {
 TEST(Text, NoInstructionReadsACellThatTheOneBeforeItWrote) {
   for (const int rank : {0, 1, 2}) {
     const Program program = scaled(rank, 5);
-    const Text text(program);
+    const PassText text(program);
     std::uint64_t begin = 0;
     for (const std::uint64_t end : text.ends) {
       for (std::uint64_t i = begin + 1; i < end; ++i)

@@ -10,6 +10,7 @@
 #include "queue/chain_blocks.h"
 #include "queue/chain_footprints.h"
 #include "queue/open_chains.h"
+#include "ring_support.h"
 
 namespace gpuos {
 namespace {
@@ -18,18 +19,6 @@ constexpr std::uint32_t kCapacity = 64;
 
 class ChainsTest : public testing::Test {
  protected:
-  ChainsTest()
-      : descriptors_(kCapacity),
-        blocks_(kCapacity),
-        done_(kCapacity),
-        started_(kCapacity),
-        ring_({descriptors_.data(), blocks_.data(), done_.data(),
-               started_.data()},
-              kCapacity),
-        chains_(
-            ring_, [this] { ++opened_; }, [this] { ++closed_; }),
-        memory_(abi::kChainRecords) {}
-
   std::uint64_t take_place() { return *ring_.open_batch(1); }
   abi::Payload& open() { return chains_.open(take_place(), memory_.data()); }
   bool is_written(std::uint64_t position) const {
@@ -47,15 +36,12 @@ class ChainsTest : public testing::Test {
   }
   void finish(std::uint64_t begin) { ring_.mark_done(begin); }
 
-  std::vector<abi::Descriptor> descriptors_;
-  std::vector<abi::ArgBlock> blocks_;
-  std::vector<std::uint32_t> done_;
-  std::vector<std::uint64_t> started_;
-  Ring ring_;
+  RingArrays ring_memory_{kCapacity};
+  Ring ring_ = ring_memory_.make();
   int opened_ = 0;
   int closed_ = 0;
-  OpenChains chains_;
-  std::vector<abi::Member> memory_;
+  OpenChains chains_{ring_, [this] { ++opened_; }, [this] { ++closed_; }};
+  std::vector<abi::Member> memory_{abi::kChainRecords};
 };
 
 TEST_F(ChainsTest, ArgumentsOfAMemberLieInARow) {

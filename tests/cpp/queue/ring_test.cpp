@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstring>
-#include <vector>
+
+#include "ring_support.h"
 
 namespace gpuos {
 namespace {
@@ -14,29 +14,15 @@ constexpr std::uint64_t kLaps = 1ull << 32;
 
 class RingTest : public testing::Test {
  protected:
-  RingTest()
-      : descriptors_(kCapacity),
-        blocks_(kCapacity),
-        done_(kCapacity),
-        started_(kCapacity) {}
-
-  Ring make(std::uint64_t first_position = 0) {
-    return Ring(
-        {descriptors_.data(), blocks_.data(), done_.data(), started_.data()},
-        kCapacity, first_position);
-  }
   void finish(const Ring& ring, std::uint64_t begin) {
-    done_[ring.place_of(begin)] = ring.tag_of(begin);
+    memory_.done[ring.place_of(begin)] = ring.tag_of(begin);
   }
 
-  std::vector<abi::Descriptor> descriptors_;
-  std::vector<abi::ArgBlock> blocks_;
-  std::vector<std::uint32_t> done_;
-  std::vector<std::uint64_t> started_;
+  RingArrays memory_{kCapacity};
 };
 
 TEST_F(RingTest, GivesPositionsInARow) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   EXPECT_EQ(ring.open_batch(3), 0u);
   EXPECT_EQ(ring.open_batch(1), 3u);
   EXPECT_EQ(ring.head(), 4u);
@@ -44,7 +30,7 @@ TEST_F(RingTest, GivesPositionsInARow) {
 }
 
 TEST_F(RingTest, GivesNothingWhenFullAndChangesNothing) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(ring.open_batch(16));
   EXPECT_EQ(ring.open_batch(1), std::nullopt);
   EXPECT_EQ(ring.head(), 64u);
@@ -55,7 +41,7 @@ TEST_F(RingTest, GivesNothingWhenFullAndChangesNothing) {
 }
 
 TEST_F(RingTest, FreesRoomOnlyUpToTheOldestUnfinishedBatch) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(ring.open_batch(16));
   finish(ring, 16);
   finish(ring, 48);
@@ -70,7 +56,7 @@ TEST_F(RingTest, FreesRoomOnlyUpToTheOldestUnfinishedBatch) {
 }
 
 TEST_F(RingTest, LengthensTheNewestBatch) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   ASSERT_TRUE(ring.open_batch(16));
   ASSERT_TRUE(ring.open_batch(1));
   EXPECT_TRUE(ring.extend_batch(16, 4));
@@ -84,7 +70,7 @@ TEST_F(RingTest, LengthensTheNewestBatch) {
 }
 
 TEST_F(RingTest, ABatchIsNotDoneBecauseAnEarlierOneAtItsPlaceWas) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   for (std::uint64_t i = 0; i < kCapacity; ++i) {
     ASSERT_EQ(ring.open_batch(1), i);
     finish(ring, i);
@@ -98,7 +84,7 @@ TEST_F(RingTest, ABatchIsNotDoneBecauseAnEarlierOneAtItsPlaceWas) {
 }
 
 TEST_F(RingTest, WritesThePayloadBetweenFourTags) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   ASSERT_TRUE(ring.open_batch(1));
   abi::Payload payload{};
   payload.op = 7;
@@ -118,11 +104,11 @@ TEST_F(RingTest, WritesThePayloadBetweenFourTags) {
 }
 
 TEST_F(RingTest, KnowsWhetherATracedTaskHasBegun) {
-  Ring ring = make();
+  Ring ring = memory_.make();
   ASSERT_TRUE(ring.open_batch(1));
   EXPECT_FALSE(ring.started(0));
   for (const u32 record : {0u, 1u, 127u, 2047u}) {
-    started_[0] = abi::started_word(ring.tag_of(0), record);
+    memory_.started[0] = abi::started_word(ring.tag_of(0), record);
     EXPECT_EQ(ring.started(0), record);
     EXPECT_FALSE(ring.started(kCapacity));
   }
@@ -132,9 +118,9 @@ TEST_F(RingTest, KnowsWhetherATracedTaskHasBegun) {
 // laps; what counts is the distance of two tags.
 TEST_F(RingTest, GoesOnWhenTheLapTagWraps) {
   const std::uint64_t first = (kLaps - 3) * kCapacity;
-  Ring ring = make(first);
+  Ring ring = memory_.make(first);
   // The values that the previous lap left there.
-  for (auto& word : done_) word = ring.tag_of(first) - 1;
+  for (auto& word : memory_.done) word = ring.tag_of(first) - 1;
   std::uint64_t position = first;
   for (std::uint32_t i = 0; i < 6 * kCapacity; i += 2, position += 2) {
     ASSERT_EQ(ring.open_batch(2), position);

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
+
+#include "ring_support.h"
 
 namespace gpuos {
 namespace {
@@ -15,17 +16,6 @@ constexpr std::uint32_t kArgs = abi::kInlineArgs + 3;
 /// A ring, and an operator with more arguments than a descriptor holds.
 class TaskWriterTest : public testing::Test {
  protected:
-  TaskWriterTest()
-      : descriptors_(kCapacity),
-        blocks_(kCapacity),
-        done_(kCapacity),
-        started_(kCapacity) {}
-
-  Ring make(std::uint64_t first_position) {
-    return Ring(
-        {descriptors_.data(), blocks_.data(), done_.data(), started_.data()},
-        kCapacity, first_position);
-  }
   Call make_call(std::uint32_t arg_count) const {
     Call call;
     call.op = &op_;
@@ -47,15 +37,12 @@ class TaskWriterTest : public testing::Test {
   }
 
   OperatorRecord op_;
-  std::vector<abi::Descriptor> descriptors_;
-  std::vector<abi::ArgBlock> blocks_;
-  std::vector<std::uint32_t> done_;
-  std::vector<std::uint64_t> started_;
+  RingArrays memory_{kCapacity};
 };
 
 TEST_F(TaskWriterTest, AFewTilesOfOneCallHaveOneBlock) {
   // Across the end of the ring.
-  Ring ring = make(kCapacity - 2);
+  Ring ring = memory_.make(kCapacity - 2);
   Call call = make_call(kArgs);
   call.count = 1000;
   call.tiles = 7;
@@ -80,7 +67,7 @@ TEST_F(TaskWriterTest, AFewTilesOfOneCallHaveOneBlock) {
 }
 
 TEST_F(TaskWriterTest, TilesWithFewArgumentsCarryThem) {
-  Ring ring = make(0);
+  Ring ring = memory_.make(0);
   Call call = make_call(abi::kInlineArgs);
   call.count = 1000;
   call.tiles = 3;
@@ -92,7 +79,7 @@ TEST_F(TaskWriterTest, TilesWithFewArgumentsCarryThem) {
 }
 
 TEST_F(TaskWriterTest, TilesThatAreInterleavedHaveOneBlock) {
-  Ring ring = make(0);
+  Ring ring = memory_.make(0);
   Call call = make_call(kArgs);
   call.count = 1000;
   call.buffers = 2;
@@ -109,7 +96,7 @@ TEST_F(TaskWriterTest, TilesThatAreInterleavedHaveOneBlock) {
 }
 
 TEST_F(TaskWriterTest, TilesThatAreRangesHaveTheirOwnBlocks) {
-  Ring ring = make(0);
+  Ring ring = memory_.make(0);
   Call call = make_call(kArgs);
   call.dtype = DType::Float32;
   call.count = 1000;

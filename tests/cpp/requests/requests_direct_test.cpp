@@ -17,8 +17,7 @@ class DirectRequests : public RequestContract {
     constexpr Recipe kRecipes[] = {Recipe::Add, Recipe::Subtract,
                                    Recipe::Multiply, Recipe::Divide,
                                    Recipe::Copy};
-    const auto& a = make(6);
-    const auto& b = make(2);
+    const auto [a, b] = make_each(6, 2);
     for (std::size_t i = 0; i < count; ++i) {
       const Recipe recipe = kRecipes[i % 5];
       auto& out = make(kPoison);
@@ -51,9 +50,7 @@ TEST_P(DirectRequests, IndependentOnesAreQueuedInFewPieces) {
 }
 
 TEST_P(DirectRequests, OfOneLevelComeAsOneBurst) {
-  RuntimeOptions burst = options();
-  burst.residency = Residency::Burst;
-  use(burst);
+  use({.backend = GetParam(), .residency = Residency::Burst});
   add_all(60);
   const std::uint64_t before = runtime().stats().bursts;
   run();
@@ -62,9 +59,7 @@ TEST_P(DirectRequests, OfOneLevelComeAsOneBurst) {
 }
 
 TEST_P(DirectRequests, FitIntoASmallQueue) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  use(small);
+  use({.backend = GetParam(), .queue_capacity = 64});
   add_all(300);
   run();
   expect_all_of(300);
@@ -72,8 +67,7 @@ TEST_P(DirectRequests, FitIntoASmallQueue) {
 
 TEST_P(DirectRequests, WaitForWhatTheyRead) {
   const Operator busy = define_busy();
-  auto& slow = make(0);
-  auto& one = make(1);
+  const auto [slow, one] = make_each(0, 1);
   runtime().submit(busy, {}, slow.view(0, 1), {busy_rounds()});
   for (int i = 0; i < 20; ++i)
     list_.add(Recipe::Add, whole(make(0)), {whole(slow), whole(one)}, kFresh);
@@ -117,20 +111,6 @@ TEST_P(DirectRequests, LargeOnesAreCutBesideSmallOnes) {
   expect_all_of(10);
   expect_all(sum, 6);
   expect_all(last, 4);
-}
-
-TEST_P(DirectRequests, AWrongOneIsToldOfAndForgotten) {
-  add_all(8);
-  auto& out = make(0);
-  RequestOperand wrong = whole(*arrays_[0]);
-  wrong.view.data = reinterpret_cast<char*>(wrong.view.data) + 2;
-  list_.add(Recipe::Add, whole(out), {wrong, whole(*arrays_[1])}, kFresh);
-  EXPECT_THROW(run(), InvalidArgument);
-  list_.clear();
-  list_.add(Recipe::Add, whole(out), {whole(*arrays_[0]), whole(*arrays_[1])},
-            kFresh);
-  run();
-  expect_all(out, 8);
 }
 
 }  // namespace

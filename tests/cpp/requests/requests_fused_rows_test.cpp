@@ -1,5 +1,4 @@
 // Tests of row recipes that run together with the request of their operand.
-#include <cmath>
 
 #include "request_contract.h"
 
@@ -33,11 +32,6 @@ class FusedRows : public RequestContract {
            const DeviceArray<float>& of) {
     list_.add(recipe, full(out), {full(of)}, {.is_fresh = true, .axes = 2});
   }
-  void run_for(std::initializer_list<const DeviceArray<float>*> needed) {
-    Needs needs;
-    for (const auto* array : needed) needs.needed.insert(array->data());
-    run(&needs);
-  }
   static void expect_column(const DeviceArray<float>& array, float value) {
     const auto values = array.read();
     for (std::int64_t row = 0; row < kRows; ++row)
@@ -47,24 +41,8 @@ class FusedRows : public RequestContract {
 };
 GPUOS_INSTANTIATE_CONTRACT(FusedRows);
 
-TEST_P(FusedRows, AProductIsSummedWithoutBeingWritten) {
-  auto& q = make(3);
-  auto& k = make(2);
-  auto& product = make(kPoison);
-  auto& sums = make(kPoison);
-  list_.add(Recipe::Multiply, full(product), {full(q), full(k)}, kFresh);
-  reduce(Recipe::Sum, sums, product);
-  run_for({&sums});
-  EXPECT_EQ(tasks(), 1u);
-  EXPECT_EQ(runner_->stats().unwritten, 1u);
-  expect_all(product, kPoison);
-  expect_column(sums, 6 * kColumns);
-}
-
 TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
-  auto& x = make(2);
-  auto& twice = make(kPoison);
-  auto& rows = make(kPoison);
+  const auto [x, twice, rows] = make_each(2, kPoison, kPoison);
   list_.add(Recipe::Multiply, whole(twice), {whole(x), 2.0}, kFresh);
   list_.add(Recipe::Sum, part(rows, 0, kRows), {full(twice)},
             {.is_fresh = true, .axes = 2});
@@ -74,12 +52,8 @@ TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
 }
 
 TEST_P(FusedRows, ChainsGoOnBehindASoftmax) {
-  auto& x = make(2);
-  auto& mask = make(1);
-  auto& a = make(kPoison);
-  auto& b = make(kPoison);
-  auto& c = make(kPoison);
-  auto& d = make(kPoison);
+  const auto [x, mask, a, b, c, d] =
+      make_each(2, 1, kPoison, kPoison, kPoison, kPoison);
   list_.add(Recipe::Multiply, full(a), {full(x), 0.5}, kFresh);
   list_.add(Recipe::Add, full(b),
             {full(a), matrix(mask, kRows, kColumns, 0, 1)}, kFresh);
@@ -93,11 +67,8 @@ TEST_P(FusedRows, ChainsGoOnBehindASoftmax) {
 }
 
 TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
-  auto& x = make(1);
-  auto& residual = make(2);
-  auto& weight = make(5);
-  auto& sum = make(kPoison);
-  auto& norm = make(kPoison);
+  const auto [x, residual, weight, sum, norm] =
+      make_each(1, 2, 5, kPoison, kPoison);
   list_.add(Recipe::Add, full(sum), {full(x), full(residual)}, kFresh);
   TensorView last(weight.data(), kColumns);
   list_.add(Recipe::RmsNorm, full(norm),
@@ -110,11 +81,8 @@ TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
 }
 
 TEST_P(FusedRows, ASumBesideWhatIsNeededIsATaskBehindAllOfThat) {
-  auto& x = make(2);
-  auto& y = make(kPoison);
-  auto& z = make(kPoison);
-  auto& out = make(kPoison);
-  auto& sums = make(kPoison);
+  const auto [x, y, z, out, sums] =
+      make_each(2, kPoison, kPoison, kPoison, kPoison);
   list_.add(Recipe::Multiply, full(y), {full(x), 2.0}, kFresh);
   reduce(Recipe::Sum, sums, y);
   list_.add(Recipe::Square, full(z), {full(y)}, kFresh);
@@ -126,25 +94,8 @@ TEST_P(FusedRows, ASumBesideWhatIsNeededIsATaskBehindAllOfThat) {
   expect_all(out, 14);
 }
 
-TEST_P(FusedRows, ASumIsOfTheOldValueWhateverComesLater) {
-  auto& x = make(2);
-  auto& y = make(3);
-  auto& sums = make(kPoison);
-  list_.add(Recipe::Multiply, full(y), {full(x), 2.0});
-  reduce(Recipe::Sum, sums, y);
-  list_.add(Recipe::Add, full(y), {full(y), 100.0});
-  list_.add(Recipe::Add, full(x), {full(x), 100.0});
-  run_for({&sums});
-  expect_column(sums, 4 * kColumns);
-  expect_all(y, 104);
-  expect_all(x, 102);
-}
-
 TEST_P(FusedRows, SeveralReductionsOfOneChainAreOneTask) {
-  auto& x = make(3);
-  auto& y = make(kPoison);
-  auto& most = make(kPoison);
-  auto& sums = make(kPoison);
+  const auto [x, y, most, sums] = make_each(3, kPoison, kPoison, kPoison);
   list_.add(Recipe::Square, full(y), {full(x)}, kFresh);
   reduce(Recipe::Amax, most, y);
   reduce(Recipe::Sum, sums, y);
@@ -156,10 +107,7 @@ TEST_P(FusedRows, SeveralReductionsOfOneChainAreOneTask) {
 }
 
 TEST_P(FusedRows, SeveralReductionsOfOneArrayAreOneTask) {
-  auto& x = make(3);
-  auto& most = make(kPoison);
-  auto& sums = make(kPoison);
-  auto& columns = make(kPoison);
+  const auto [x, most, sums, columns] = make_each(3, kPoison, kPoison, kPoison);
   reduce(Recipe::Amax, most, x);
   list_.add(Recipe::Sum, part(sums, 0, kRows), {full(x)},
             {.is_fresh = true, .axes = 2});
@@ -173,24 +121,8 @@ TEST_P(FusedRows, SeveralReductionsOfOneArrayAreOneTask) {
   for (std::int64_t i = 0; i < kColumns; ++i) ASSERT_EQ(values[i], 3 * kRows);
 }
 
-TEST_P(FusedRows, AReductionSeesWhatIsWrittenBeforeIt) {
-  auto& x = make(3);
-  auto& most = make(kPoison);
-  auto& sums = make(kPoison);
-  reduce(Recipe::Amax, most, x);
-  list_.add(Recipe::Multiply, full(x), {full(x), 2.0});
-  reduce(Recipe::Sum, sums, x);
-  run_for({&most, &sums});
-  expect_all(x, 6);
-  expect_column(most, 3);
-  expect_column(sums, 6 * kColumns);
-}
-
 TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
-  auto& x = make(3);
-  auto& y = make(kPoison);
-  auto& rows = make(kPoison);
-  auto& columns = make(kPoison);
+  const auto [x, y, rows, columns] = make_each(3, kPoison, kPoison, kPoison);
   list_.add(Recipe::Square, full(y), {full(x)}, kFresh);
   reduce(Recipe::Sum, rows, y);
   list_.add(Recipe::Sum, matrix(columns, 1, kColumns, 1, 1), {full(y)},
@@ -203,14 +135,8 @@ TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
 }
 
 TEST_P(FusedRows, ANormOfManyRequestsIsOneTask) {
-  auto& x = make(3);
-  auto& weight = make(5);
-  auto& square = make(kPoison);
-  auto& mean = make(kPoison);
-  auto& shifted = make(kPoison);
-  auto& scale = make(kPoison);
-  auto& scaled = make(kPoison);
-  auto& out = make(kPoison);
+  const auto [x, weight, square, mean, shifted, scale, scaled, out] =
+      make_each(3, 5, kPoison, kPoison, kPoison, kPoison, kPoison, kPoison);
   list_.add(Recipe::Square, full(square), {full(x)}, kFresh);
   reduce(Recipe::Mean, mean, square);
   list_.add(Recipe::Add, rows(shifted), {rows(mean), 7.0}, kFresh);
@@ -226,10 +152,7 @@ TEST_P(FusedRows, ANormOfManyRequestsIsOneTask) {
 }
 
 TEST_P(FusedRows, ResultsOfRowsThatAreNeededAreATaskOfTheirOwn) {
-  auto& x = make(3);
-  auto& most = make(kPoison);
-  auto& inverse = make(kPoison);
-  auto& out = make(kPoison);
+  const auto [x, most, inverse, out] = make_each(3, kPoison, kPoison, kPoison);
   reduce(Recipe::Amax, most, x);
   list_.add(Recipe::Reciprocal, rows(inverse), {rows(most)}, kFresh);
   list_.add(Recipe::Multiply, full(out), {full(x), spread(inverse)}, kFresh);
@@ -240,12 +163,8 @@ TEST_P(FusedRows, ResultsOfRowsThatAreNeededAreATaskOfTheirOwn) {
 }
 
 TEST_P(FusedRows, ASoftmaxOfManyRequestsIsOneTask) {
-  auto& x = make(3);
-  auto& most = make(kPoison);
-  auto& less = make(kPoison);
-  auto& power = make(kPoison);
-  auto& sum = make(kPoison);
-  auto& out = make(kPoison);
+  const auto [x, most, less, power, sum, out] =
+      make_each(3, kPoison, kPoison, kPoison, kPoison, kPoison);
   reduce(Recipe::Amax, most, x);
   list_.add(Recipe::Subtract, full(less), {full(x), spread(most)}, kFresh);
   list_.add(Recipe::Exp, full(power), {full(less)}, kFresh);
@@ -264,8 +183,7 @@ TEST_P(FusedRows, WhatIsSpreadOtherwiseIsReadFromMemory) {
   std::vector<float> ramp(kSize);
   for (std::size_t i = 0; i < kSize; ++i) ramp[i] = static_cast<float>(i);
   x.write(ramp);
-  auto& sums = make(kPoison);
-  auto& out = make(kPoison);
+  const auto [sums, out] = make_each(kPoison, kPoison);
   const auto square = [](const DeviceArray<float>& array) {
     return matrix(array, 10, 10, 10, 1);
   };
@@ -280,23 +198,12 @@ TEST_P(FusedRows, WhatIsSpreadOtherwiseIsReadFromMemory) {
 }
 
 TEST_P(FusedRows, ResultsSpreadOverRowsAloneHaveTheirShape) {
-  auto& x = make(3);
-  auto& sums = make(kPoison);
-  auto& out = make(kPoison);
+  const auto [x, sums, out] = make_each(3, kPoison, kPoison);
   reduce(Recipe::Sum, sums, x);
   list_.add(Recipe::Multiply, full(out), {spread(sums), 2.0}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
   expect_all(out, 6 * kColumns);
-}
-
-TEST_P(FusedRows, NumbersAloneCanBeSummed) {
-  auto& ones = make(kPoison);
-  auto& sums = make(kPoison);
-  list_.add(Recipe::Copy, full(ones), {1.0}, kFresh);
-  reduce(Recipe::Sum, sums, ones);
-  run_for({&sums});
-  expect_column(sums, kColumns);
 }
 
 TEST_P(FusedRows, LongRowsAreRight) {

@@ -32,18 +32,11 @@ class IntegerContract : public Contract {
     }
     const DeviceArray<T> x(runtime(), a), y(runtime(), b),
         out(runtime(), count);
-    const auto view = [&](const DeviceArray<T>& array) {
-      return RequestOperand(
-          TensorView(array.data(), static_cast<std::int64_t>(count), dtype),
-          array.data());
-    };
-    std::vector<RequestOperand> operands{view(x)};
-    if (numbers.empty()) operands.push_back(view(y));
+    std::vector<RequestOperand> operands{operand_of(x, dtype)};
+    if (numbers.empty()) operands.push_back(operand_of(y, dtype));
     for (const int number : numbers) operands.emplace_back(number);
-    RequestList list;
-    list.add(recipe, view(out), operands, {.compute = dtype});
-    RequestRunner runner(runtime());
-    list.run(runner);
+    run_request(runtime(), recipe, operand_of(out, dtype), operands,
+                {.compute = dtype});
     const auto got = out.read();
     for (std::size_t i = 0; i < count; ++i)
       ASSERT_EQ(got[i], static_cast<T>(reference(a[i], b[i])))
@@ -99,12 +92,9 @@ TEST_P(IntegerContract, UnaryRecipesOfWholeNumbers) {
   const std::vector<std::int32_t> values{-8, -1, 0, 1, 5};
   const DeviceArray<std::int32_t> x(runtime(), values);
   const DeviceArray<std::int32_t> out(runtime(), values.size());
-  RequestRunner runner(runtime());
   const auto run = [&](Recipe recipe) {
-    RequestList list;
-    list.add(recipe, {out.view(), out.data()}, {{x.view(), x.data()}},
-             {.compute = DType::Int32});
-    list.run(runner);
+    run_request(runtime(), recipe, operand_of(out, DType::Int32),
+                {operand_of(x, DType::Int32)}, {.compute = DType::Int32});
     return out.read();
   };
   using List = std::vector<std::int32_t>;
@@ -124,15 +114,12 @@ TEST_P(IntegerContract, BoolsAreAddedMultipliedAndInverted) {
   const DeviceArray<std::uint8_t> y(runtime(), {0, 1, 0, 1});
   const DeviceArray<std::uint8_t> out(runtime(), 4);
   const auto bools = [](const DeviceArray<std::uint8_t>& array) {
-    return RequestOperand(TensorView(array.data(), 4, DType::Bool),
-                          array.data());
+    return operand_of(array, DType::Bool);
   };
-  RequestRunner runner(runtime());
   using List = std::vector<std::uint8_t>;
   const auto run = [&](Recipe recipe, std::vector<RequestOperand> operands) {
-    RequestList list;
-    list.add(recipe, bools(out), operands, {.compute = DType::Bool});
-    list.run(runner);
+    run_request(runtime(), recipe, bools(out), operands,
+                {.compute = DType::Bool});
     return out.read();
   };
   EXPECT_EQ(run(Recipe::Add, {bools(x), bools(y)}), (List{0, 1, 1, 1}));

@@ -76,12 +76,7 @@ class RandomRequests : public Contract {
     std::uint8_t* const data = base + slot.owner * kOwnerBytes;
     TensorView view(data, kElems, slot.dtype);
     const auto matrix = [&](std::int64_t row, std::int64_t column) {
-      view.dims = 2;
-      view.shape[0] = kRows;
-      view.shape[1] = kColumns;
-      view.has_strides = true;
-      view.strides[0] = row;
-      view.strides[1] = column;
+      view = shaped(view, {kRows, kColumns}, {row, column});
     };
     switch (slot.layout) {
       case Layout::Flat:

@@ -171,6 +171,7 @@ const std::vector<Case>& cases() {
       {Recipe::Hardtanh, 1, {-2, 1}, GPUOS_REFERENCE(least(most(x[0], -2), 1))},
       {Recipe::Threshold, 1, {0.5, 7}, GPUOS_REFERENCE(x[0] <= 0.5 ? 7 : x[0])},
       GPUOS_TEST_OF(Isnan, 1, std::isnan(x[0])),
+      GPUOS_TEST_OF(Signbit, 1, std::signbit(x[0])),
       GPUOS_TEST_OF(Isinf, 1, std::isinf(x[0])),
       GPUOS_TEST_OF(Isfinite, 1, std::isfinite(x[0])),
       GPUOS_TEST_OF(LogicalNot, 1, x[0] == 0),
@@ -240,19 +241,14 @@ class RecipeContract : public Contract {
     std::vector<RequestOperand> operands;
     for (int k = 0; k < tried.arrays; ++k) {
       arrays.emplace_back(runtime(), bytes_of(dtype, values[k]));
-      operands.emplace_back(TensorView(arrays.back().data(), kPairs, dtype),
-                            arrays.back().data());
+      operands.push_back(operand_of(arrays.back(), dtype));
     }
     for (const double number : tried.numbers) operands.emplace_back(number);
     const DType out_dtype = tried.is_test ? DType::Bool : dtype;
     const DeviceArray<std::uint8_t> out(runtime(), kPairs * size_of(out_dtype));
-    RequestList list;
-    list.add(tried.recipe,
-             {TensorView(out.data(), kPairs, out_dtype), out.data()}, operands,
-             {.is_fresh = true,
-              .compute = dtype == DType::Float16 ? DType::Float32 : dtype});
-    RequestRunner runner(runtime());
-    list.run(runner);
+    run_request(runtime(), tried.recipe, operand_of(out, out_dtype), operands,
+                {.is_fresh = true,
+                 .compute = dtype == DType::Float16 ? DType::Float32 : dtype});
     const auto bytes = out.read();
     for (std::size_t i = 0; i < kPairs; ++i) {
       Args args{};
@@ -278,32 +274,15 @@ TEST_P(RecipeContract, RealNumbersGiveWhatPyTorchGives) {
       ASSERT_NO_FATAL_FAILURE(check(tried, dtype));
 }
 
-TEST_P(RecipeContract, SignbitTellsMinusZeroFromZero) {
-  const DeviceArray<float> x(runtime(), std::vector<float>{0.0f, -0.0f, -1, 2});
-  const DeviceArray<std::uint8_t> out(runtime(), 4);
-  RequestList list;
-  list.add(Recipe::Signbit,
-           {TensorView(out.data(), 4, DType::Bool), out.data()},
-           {{x.view(), x.data()}});
-  RequestRunner runner(runtime());
-  list.run(runner);
-  EXPECT_EQ(out.read(), (std::vector<std::uint8_t>{0, 1, 1, 0}));
-}
-
 TEST_P(RecipeContract, HalfTypesAreRoundedOnce) {
   // 3 * 0.8 is 2.4, and the next half to 2050.4 is 2050.
   const DeviceArray<std::uint8_t> x(runtime(),
                                     bytes_of(DType::Float16, {2048.0}));
   const DeviceArray<std::uint8_t> y(runtime(), bytes_of(DType::Float16, {0.8}));
   const DeviceArray<std::uint8_t> out(runtime(), 2);
-  const auto half = [](const DeviceArray<std::uint8_t>& array) {
-    return RequestOperand(TensorView(array.data(), 1, DType::Float16),
-                          array.data());
-  };
-  RequestList list;
-  list.add(Recipe::AddScaled, half(out), {half(x), half(y), 3.0});
-  RequestRunner runner(runtime());
-  list.run(runner);
+  const DType half = DType::Float16;
+  run_request(runtime(), Recipe::AddScaled, operand_of(out, half),
+              {operand_of(x, half), operand_of(y, half), 3.0});
   EXPECT_EQ(number_at(DType::Float16, out.read().data()), 2050);
 }
 

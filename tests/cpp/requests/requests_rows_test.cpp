@@ -58,12 +58,7 @@ class RowContract : public Contract {
   static RequestOperand view_of(void* data, DType dtype,
                                 std::vector<std::int64_t> shape,
                                 std::vector<std::int64_t> strides = {}) {
-    TensorView view(data, 1, dtype);
-    view.dims = static_cast<std::uint8_t>(shape.size());
-    std::copy(shape.begin(), shape.end(), view.shape.begin());
-    view.has_strides = !strides.empty();
-    std::copy(strides.begin(), strides.end(), view.strides.begin());
-    return {view, data};
+    return {shaped({data, 1, dtype}, shape, strides), data};
   }
 
   Row row(std::int64_t i) const {
@@ -232,26 +227,6 @@ TEST_P(RowContract, AllAxesGiveOneNumber) {
       sum.read()[0],
       static_cast<float>(sum_of(Row(values_.begin(), values_.end()))));
   EXPECT_EQ(place.read()[0], 3 * kRows + 2);
-}
-
-TEST_P(RowContract, RowsReadAndAreReadByElementwiseRequests) {
-  const DeviceArray<float> x(runtime(), values_.size(), 2.0f);
-  const DeviceArray<float> twice(runtime(), values_.size());
-  const DeviceArray<float> sums(runtime(), kRows);
-  const DeviceArray<float> out(runtime(), values_.size());
-  const auto full = [](const DeviceArray<float>& array) {
-    return view_of(array.data(), DType::Float32, {kRows, kColumns});
-  };
-  RequestList list;
-  list.add(Recipe::Add, full(twice), {full(x), full(x)}, {.is_fresh = true});
-  list.add(Recipe::Sum, view_of(sums.data(), DType::Float32, {kRows, 1}),
-           {full(twice)}, {.is_fresh = true, .axes = 2, .keepdims = true});
-  list.add(Recipe::Divide, full(out),
-           {full(twice),
-            view_of(sums.data(), DType::Float32, {kRows, kColumns}, {1, 0})},
-           {.is_fresh = true});
-  list.run(*runner_);
-  for (const float value : out.read()) EXPECT_FLOAT_EQ(value, 1.0f / 7);
 }
 
 TEST_P(RowContract, SumOfNothingIsZero) {

@@ -31,20 +31,6 @@ class ProcessExit : public Contract {
     return runtime;
   }
 
-  [[noreturn]] void exit_with_leaked() const {
-    static Runtime* leaked = busy_runtime().release();
-    static_cast<void>(leaked);
-    std::exit(kCode);
-  }
-  [[noreturn]] void exit_with_static() const {
-    static std::unique_ptr<Runtime> runtime = busy_runtime();
-    std::exit(kCode);
-  }
-  [[noreturn]] void exit_while_another_thread_waits() const {
-    static Runtime* leaked = busy_runtime().release();
-    std::thread([] { leaked->synchronize(kDeadline); }).detach();
-    std::exit(kCode);
-  }
   /// Makes a runtime with a slow watchdog. The alarm ends a process that waits
   /// for it.
   std::unique_ptr<Runtime> stuck_runtime() const {
@@ -65,20 +51,54 @@ class ProcessExit : public Contract {
     runtime->flush();
     return runtime;
   }
+};
 
-  [[noreturn]] void exit_beside_an_endless_operator() const {
+// Expects that a process that runs the statements ends with kCode.
+#define GPUOS_EXPECT_END(...) \
+  EXPECT_EXIT(__VA_ARGS__, testing::ExitedWithCode(kCode), "")
+
+TEST_P(ProcessExit, WithALeakedRuntime) {
+  GPUOS_EXPECT_END({
+    static Runtime* leaked = busy_runtime().release();
+    static_cast<void>(leaked);
+    std::exit(kCode);
+  });
+}
+TEST_P(ProcessExit, WithARuntimeThatStaticDestructionEnds) {
+  GPUOS_EXPECT_END({
+    static std::unique_ptr<Runtime> runtime = busy_runtime();
+    std::exit(kCode);
+  });
+}
+TEST_P(ProcessExit, WhileAnotherThreadWaits) {
+  GPUOS_EXPECT_END({
+    static Runtime* leaked = busy_runtime().release();
+    std::thread([] { leaked->synchronize(kDeadline); }).detach();
+    std::exit(kCode);
+  });
+}
+TEST_P(ProcessExit, AfterClose) {
+  GPUOS_EXPECT_END({
+    static std::unique_ptr<Runtime> runtime = busy_runtime();
+    runtime->close();
+    std::exit(kCode);
+  });
+}
+TEST_P(ProcessExit, BesideAnEndlessOperator) {
+  GPUOS_EXPECT_END({
     static std::unique_ptr<Runtime> runtime = stuck_runtime();
     std::exit(kCode);
-  }
-  [[noreturn]] void exit_after_an_exception() const {
-    try {
-      const auto runtime = stuck_runtime();
-      throw kCode;
-    } catch (int code) {
-      std::exit(code);
-    }
-  }
-  [[noreturn]] void exit_after_hurry() const {
+  });
+}
+TEST_P(ProcessExit, AfterAnExceptionBesideAnEndlessOperator) {
+  GPUOS_EXPECT_END(
+      try {
+        const auto runtime = stuck_runtime();
+        throw kCode;
+      } catch (int code) { std::exit(code); });
+}
+TEST_P(ProcessExit, WhoHurriesHearsOfAnEndlessOperator) {
+  GPUOS_EXPECT_END({
     const auto runtime = stuck_runtime();
     runtime->hurry();
     try {
@@ -87,44 +107,8 @@ class ProcessExit : public Contract {
       std::exit(error.operator_name() == "endless" ? kCode : 1);
     }
     std::exit(2);
-  }
-  [[noreturn]] void exit_after_close() const {
-    static std::unique_ptr<Runtime> runtime = busy_runtime();
-    runtime->close();
-    std::exit(kCode);
-  }
-};
-
-TEST_P(ProcessExit, WithALeakedRuntime) {
-  EXPECT_EXIT(exit_with_leaked(), testing::ExitedWithCode(kCode), "");
+  });
 }
-
-TEST_P(ProcessExit, WithARuntimeThatStaticDestructionEnds) {
-  EXPECT_EXIT(exit_with_static(), testing::ExitedWithCode(kCode), "");
-}
-
-TEST_P(ProcessExit, WhileAnotherThreadWaits) {
-  EXPECT_EXIT(exit_while_another_thread_waits(), testing::ExitedWithCode(kCode),
-              "");
-}
-
-TEST_P(ProcessExit, AfterClose) {
-  EXPECT_EXIT(exit_after_close(), testing::ExitedWithCode(kCode), "");
-}
-
-TEST_P(ProcessExit, BesideAnEndlessOperator) {
-  EXPECT_EXIT(exit_beside_an_endless_operator(), testing::ExitedWithCode(kCode),
-              "");
-}
-
-TEST_P(ProcessExit, AfterAnExceptionBesideAnEndlessOperator) {
-  EXPECT_EXIT(exit_after_an_exception(), testing::ExitedWithCode(kCode), "");
-}
-
-TEST_P(ProcessExit, WhoHurriesHearsOfAnEndlessOperator) {
-  EXPECT_EXIT(exit_after_hurry(), testing::ExitedWithCode(kCode), "");
-}
-
 GPUOS_INSTANTIATE_CONTRACT(ProcessExit);
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <random>
-#include <string>
 #include <thread>
 
 #include "contract.h"

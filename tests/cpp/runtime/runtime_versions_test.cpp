@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -237,9 +236,7 @@ TEST_P(RuntimeVersions, AChangeIsWholeOrNotAtAll) {
 // old versions did not return theirs.
 TEST_P(RuntimeVersions, OldOnesGiveTheirSlotsBack) {
   constexpr int kNames = 12, kRounds = 100;
-  RuntimeOptions many = options();
-  many.versions = 64;
-  restart(many);
+  restart({.backend = GetParam(), .versions = 64});
   DeviceArray<float> x(runtime(), 8, 0.0f), out(runtime(), 8);
   std::vector<Operator> all;
   for (int i = 0; i < kNames; ++i)

@@ -102,24 +102,6 @@ TEST_P(CudaSession, KernelsShareTheStorageOfAVariable) {
   EXPECT_EQ(session().variable("step").bytes, 8u);
 }
 
-TEST_P(CudaSession, AHandleKeepsItsVersionAndCallersTakeTheNewOne) {
-  session().run("__device__ int result; __device__ int f() { return 1; }");
-  session().run("__global__ void k() { result = f(); }");
-  const Kernel old = session()["k"];
-  session().run("__device__ int f() { return 2; }");
-  session().run("k<<<1, 1>>>();");
-  EXPECT_EQ(value_of<std::int32_t>("result"), 2);
-  old.launch(1, 1, {});
-  GPUOS_CUDA_CHECK(driver().cuCtxSynchronize());
-  EXPECT_EQ(value_of<std::int32_t>("result"), 1);
-  session().write("result", std::array{0}.data(), sizeof(int));
-  // The launch was a cell too.
-  EXPECT_TRUE(session().undo());
-  EXPECT_TRUE(session().undo());
-  session().run("k<<<1, 1>>>();");
-  EXPECT_EQ(value_of<std::int32_t>("result"), 1);
-}
-
 TEST_P(CudaSession, AVariableThatIsDefinedAgainHasNewStorage) {
   session().run("__device__ int n = 1; __global__ void k() { ++n; }");
   session().run("k<<<1, 1>>>();");
@@ -131,17 +113,6 @@ TEST_P(CudaSession, AVariableThatIsDefinedAgainHasNewStorage) {
   old.launch(1, 1, {});
   GPUOS_CUDA_CHECK(driver().cuCtxSynchronize());
   EXPECT_EQ(value_of<std::int32_t>("n"), 11);
-}
-
-TEST_P(CudaSession, TheExampleOfTheReviewRuns) {
-  session().run("__global__ void foo(); __global__ void bar();");
-  session().run("void launch() { foo<<<1, 1>>>(); bar<<<1, 1>>>(); }");
-  EXPECT_THROW(session().run("launch();"), CompileError);
-  session().run("__device__ int sum; __global__ void bar() { sum += 10; }");
-  EXPECT_THROW(session().run("launch();"), CompileError);
-  session().run("__global__ void foo() { sum += 1; }");
-  session().run("launch(); launch();");
-  EXPECT_EQ(value_of<std::int32_t>("sum"), 22);
 }
 
 TEST_P(CudaSession, AFunctionBecomesAnOperator) {
@@ -245,29 +216,6 @@ TEST_P(CudaSession, AnExportedSessionRunsAlone) {
   GPUOS_CUDA_CHECK(driver().cuCtxSynchronize());
   EXPECT_EQ(x.read(), (Ints{12, 5}));
   GPUOS_CUDA_CHECK(driver().cuModuleUnload(module));
-}
-
-TEST_P(CudaSession, TasksFlowWhileCellsAreLoaded) {
-  session().run("__device__ int n; __device__ int f0() { return 1; }");
-  DeviceArray<std::int32_t> x(runtime(), 64, 1);
-  std::atomic<bool> stop = false;
-  std::atomic<int> done = 0;
-  std::thread tasks([&] {
-    while (!stop) {
-      runtime().wait(add(x.view(), x.view(), x.view()), kDeadline);
-      ++done;
-    }
-  });
-  for (int i = 1; i <= 30; ++i) {
-    const std::string now = std::to_string(i);
-    session().run("__device__ int f" + now + "() { return f" +
-                  std::to_string(i - 1) + "() + 1; }\n__global__ void k" + now +
-                  "() { n = f" + now + "(); }\nk" + now + "<<<1, 1>>>();");
-    EXPECT_EQ(value_of<std::int32_t>("n"), i + 1);
-  }
-  stop = true;
-  tasks.join();
-  EXPECT_GT(done, 0);
 }
 
 GPUOS_FOR_EACH_RESIDENCY(CudaSession);

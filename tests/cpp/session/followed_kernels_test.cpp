@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "driver/driver_api.h"
+#include "errors.h"
 #include "gpuos/error.h"
 #include "gpuos/session.h"
 #include "nvrtc_support.h"
@@ -18,10 +18,11 @@
 namespace gpuos {
 namespace {
 
-class FollowedKernels : public testing::Test {
+class FollowedKernels : public SimulatedTest {
  protected:
   void SetUp() override {
-    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
+    SimulatedTest::SetUp();
+    if (HasFailure()) return;
     GPUOS_SKIP_WITHOUT_NVRTC();
     session_ = std::make_unique<Session>();
     try {
@@ -32,7 +33,6 @@ class FollowedKernels : public testing::Test {
     }
   }
 
-  sim::Simulator& simulator() { return *simulator_; }
   Session& session() { return *session_; }
   void end_session() { session_.reset(); }
 
@@ -62,7 +62,6 @@ class FollowedKernels : public testing::Test {
   }
 
  private:
-  sim::Simulator* simulator_ = nullptr;
   std::unique_ptr<Session> session_;
 };
 
@@ -122,15 +121,11 @@ TEST_F(FollowedKernels, OtherParametersAreRefusedUntilTheyFitAgain) {
   const std::string first = launched(k);
   session().run("__global__ void k(int* x, int n) { *x = n; }");
   for (int i = 0; i < 2; ++i) {
-    try {
-      k.launch(1, 1, KernelArgs::of(this));
-      FAIL() << "no exception";
-    } catch (const InvalidArgument& error) {
-      EXPECT_EQ(std::string(error.what()),
-                "k: expected the parameters (int*: 8 bytes) that it had when "
-                "this handle was got, got (int*: 8 bytes, int: 4 bytes); a new "
-                "handle launches it");
-    }
+    EXPECT_EQ(thrown_by<InvalidArgument>(
+                  [&] { k.launch(1, 1, KernelArgs::of(this)); }),
+              "k: expected the parameters (int*: 8 bytes) that it had when "
+              "this handle was got, got (int*: 8 bytes, int: 4 bytes); a new "
+              "handle launches it");
   }
   EXPECT_TRUE(session().undo());
   EXPECT_EQ(launched(k), first);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "errors.h"
 #include "jit/unit_compiler.h"
 #include "session_support.h"
 
@@ -93,10 +94,8 @@ TEST_P(ClashTest, ANameIsOneThing) {
     } else {
       ++refused;
       EXPECT_FALSE(is_one_file(first.text, second.text)) << failure;
-      EXPECT_NE(failure.find("expected a new name, found a, which is "),
-                std::string::npos)
-          << failure;
-      EXPECT_NE(failure.find("of cell 2"), std::string::npos) << failure;
+      EXPECT_TRUE(says(failure, "expected a new name, found a, which is "));
+      EXPECT_TRUE(says(failure, "of cell 2"));
       EXPECT_EQ(failure_of_use(first), "");
     }
     while (workspace().cells() > before) ASSERT_TRUE(workspace().undo());
@@ -109,8 +108,8 @@ TEST_P(ClashTest, AMacroComesBeforeItsMeaning) {
   run(kFirst);
   run("#define a 3 +\n");
   const std::string failure = failure_of_cell(kind.text);
-  EXPECT_NE(failure.find("cell 3:1:"), std::string::npos) << failure;
-  EXPECT_NE(failure.find("a macro of cell 2"), std::string::npos) << failure;
+  EXPECT_TRUE(says(failure, "cell 3:1:"));
+  EXPECT_TRUE(says(failure, "a macro of cell 2"));
   run("#undef a\n");
   run(kind.text);
   EXPECT_EQ(failure_of_use(kind), "");
@@ -146,12 +145,10 @@ TEST_F(WorkspaceTest, WhatIsInTwoNamespacesDoesNotClash) {
                             "  ::a s = {three::a::m};"
                             "  x[0] = one::a() + two::a + s.m; }"),
             "");
-  EXPECT_NE(failure_of_cell("namespace two { using a = int; }")
-                .find("found two::a, which is a variable of cell 2"),
-            std::string::npos);
-  EXPECT_NE(failure_of_cell("namespace one::a { struct T {}; }")
-                .find("found one::a, which is a function of cell 1"),
-            std::string::npos);
+  EXPECT_TRUE(says(failure_of_cell("namespace two { using a = int; }"),
+                   "found two::a, which is a variable of cell 2"));
+  EXPECT_TRUE(says(failure_of_cell("namespace one::a { struct T {}; }"),
+                   "found one::a, which is a function of cell 1"));
 }
 
 // Names that no cell has: of the compiler, of a file, of a conditional part.
@@ -170,8 +167,8 @@ TEST_F(WorkspaceTest, AVariableHasNoNameThatIsTakenElsewhere) {
 TEST_F(WorkspaceTest, AnErrorOfItsOwnIsNoClash) {
   run("__device__ int a() { return 1; }");
   const std::string failure = failure_of_cell("__device__ Missing a = 3;");
-  EXPECT_EQ(failure.find("expected a new name"), std::string::npos) << failure;
-  EXPECT_NE(failure.find("Missing"), std::string::npos) << failure;
+  EXPECT_FALSE(says(failure, "expected a new name"));
+  EXPECT_TRUE(says(failure, "Missing"));
 }
 
 TEST_F(WorkspaceTest, ANamespaceHasAnotherName) {
@@ -188,8 +185,7 @@ TEST_F(WorkspaceTest, ANamespaceHasAnotherName) {
   run("namespace a::c { __device__ long f(int x) { return 2 * x; } }");
   EXPECT_EQ(failure_of_link("k"), "");
   EXPECT_EQ(failure_of_cell("__device__ int unrelated() { return 1; }"), "");
-  EXPECT_NE(failure_of_cell("namespace e = missing::deep").find("';'"),
-            std::string::npos);
+  EXPECT_TRUE(says(failure_of_cell("namespace e = missing::deep"), "';'"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "errors.h"
 #include "session/items.h"
 
 #include <gtest/gtest.h>
@@ -23,103 +24,94 @@ Item only(const std::string& text) {
 }
 
 std::string failure_of(const std::string& text) {
-  try {
-    split(text);
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return "";
+  return thrown_by<CompileError>([&] { split(text); });
 }
 
 TEST(SessionItems, KindsAreTold) {
+  using enum ItemKind;
   const std::vector<std::pair<std::string, ItemKind>> cases{
-      {"#define N 4\n", ItemKind::Directive},
-      {"#include <a.h>\n", ItemKind::Directive},
-      {"struct P { float x; };", ItemKind::Header},
-      {"struct __align__(16) P { float x; };", ItemKind::Header},
-      {"struct P;", ItemKind::Header},
-      {"enum class E : int { a, b };", ItemKind::Header},
-      {"using T = float;", ItemKind::Header},
-      {"typedef float (*F)(float);", ItemKind::Header},
-      {"template <typename T> struct S { T x; };", ItemKind::Header},
-      {"template <int N> __global__ void k(int* x) { x[0] = N; }",
-       ItemKind::Header},
-      {"inline __device__ float f(float x) { return x; }", ItemKind::Header},
-      {"constexpr int n = 4;", ItemKind::Header},
-      {"__device__ const float t[2] = {1, 2};", ItemKind::Header},
-      {"extern __shared__ float s[];", ItemKind::Header},
-      {"static_assert(sizeof(int) == 4);", ItemKind::Header},
-      {"__device__ float f(float);", ItemKind::Declaration},
-      {"__global__ void k(float* x);", ItemKind::Declaration},
-      {"extern __device__ int n;", ItemKind::Declaration},
-      {"__device__ float f(float x) { return x; }", ItemKind::Function},
-      {"__device__ bool operator<(P a, P b) { return a.x < b.x; }",
-       ItemKind::Function},
-      {"__device__ auto f(int x) -> float { return x; }", ItemKind::Function},
-      {"__device__ auto f(int x) { return x; }", ItemKind::Header},
-      {"__device__ decltype(auto) f(int x) { return x; }", ItemKind::Header},
-      {"__device__ float f(auto x) { return x; }", ItemKind::Header},
-      {"__device__ float f(int x) { auto y = x; return y; }",
-       ItemKind::Function},
-      {"__global__ void __launch_bounds__(64) k(float* x) {}",
-       ItemKind::Kernel},
-      {"extern \"C\" __global__ void k() {}", ItemKind::Kernel},
-      {"__device__ int n;", ItemKind::Variable},
-      {"__constant__ float c[4] = {1, 2, 3, 4};", ItemKind::Variable},
-      {"__device__ float (*fp)(float);", ItemKind::Variable},
-      {"static __device__ __align__(16) int n{3};", ItemKind::Variable},
-      {"__device__ P p;", ItemKind::Variable},
-      {"k<<<1, 32>>>(a, 3);", ItemKind::Launch},
-      {"k<float, 3><<<dim3(1, 2), 32>>>(a);", ItemKind::Launch},
-      {"void f() { k<<<1, 1>>>(); }", ItemKind::Launches},
-      {"f();", ItemKind::Call},
-      {"int f(int);", ItemKind::HostDeclaration},
-      {"extern int n;", ItemKind::HostDeclaration},
-      {"extern \"C\" int puts(const char*);", ItemKind::HostDeclaration},
-      {"std::string f(std::string s);", ItemKind::HostDeclaration},
-      {"int f(int x) { return x; }", ItemKind::HostFunction},
-      {"int main() { return 0; }", ItemKind::HostFunction},
-      {"void f(int x) { k<<<1, 1>>>(x); }", ItemKind::HostFunction},
-      {"P::P(int a) : a_{a}, b_(a) {}", ItemKind::HostFunction},
-      {"P::~P() {}", ItemKind::HostFunction},
-      {"P operator+(P a, P b) { return a; }", ItemKind::HostFunction},
-      {"auto f(int x) { return x; }", ItemKind::Header},
-      {"template <class T> T f(T x) { return x; }", ItemKind::Header},
-      {"const int n = 3;", ItemKind::Header},
-      {"int n;", ItemKind::HostVariable},
-      {"static int n = 3;", ItemKind::HostVariable},
-      {"auto f = [](int x) { return x; };", ItemKind::HostVariable},
-      {"std::map<int, std::vector<P>> m;", ItemKind::HostVariable},
-      {"std::string s(3, 'a');", ItemKind::HostVariable},
-      {"std::thread t([] { f(); });", ItemKind::HostVariable},
-      {"std::vector<int> v(n.size());", ItemKind::HostVariable},
-      {"P* p = nullptr;", ItemKind::HostVariable},
-      {"P& r = *p;", ItemKind::HostVariable},
-      {"int P::count = 0;", ItemKind::HostVariable},
-      {"P (*f)(int);", ItemKind::HostVariable},
-      {"for (int i = 0; i < 3; ++i) k<<<1, 1>>>(i);", ItemKind::HostStatement},
-      {"if (a) b(); else { c(); }", ItemKind::HostStatement},
-      {"do x(); while (y);", ItemKind::HostStatement},
-      {"try { f(); } catch (int) { g(); } catch (...) {}",
-       ItemKind::HostStatement},
-      {"switch (n) { case 1: break; }", ItemKind::HostStatement},
-      {"{ int n = 3; }", ItemKind::HostStatement},
-      {"n = 3;", ItemKind::HostStatement},
-      {"n++;", ItemKind::HostStatement},
-      {"++n;", ItemKind::HostStatement},
-      {"*p = 3;", ItemKind::HostStatement},
-      {"a[3] = 4;", ItemKind::HostStatement},
-      {"p->x(3);", ItemKind::HostStatement},
-      {"f(3);", ItemKind::HostStatement},
-      {"f<int>(3);", ItemKind::HostStatement},
-      {"std::cout << x << 1 << \"\\n\";", ItemKind::HostStatement},
-      {"std::cin >> x >> y;", ItemKind::HostStatement},
+      {"#define N 4\n", Directive},
+      {"#include <a.h>\n", Directive},
+      {"struct P { float x; };", Header},
+      {"struct __align__(16) P { float x; };", Header},
+      {"struct P;", Header},
+      {"enum class E : int { a, b };", Header},
+      {"using T = float;", Header},
+      {"typedef float (*F)(float);", Header},
+      {"template <typename T> struct S { T x; };", Header},
+      {"template <int N> __global__ void k(int* x) { x[0] = N; }", Header},
+      {"inline __device__ float f(float x) { return x; }", Header},
+      {"constexpr int n = 4;", Header},
+      {"__device__ const float t[2] = {1, 2};", Header},
+      {"extern __shared__ float s[];", Header},
+      {"static_assert(sizeof(int) == 4);", Header},
+      {"__device__ float f(float);", Declaration},
+      {"__global__ void k(float* x);", Declaration},
+      {"extern __device__ int n;", Declaration},
+      {"__device__ float f(float x) { return x; }", Function},
+      {"__device__ bool operator<(P a, P b) { return a.x < b.x; }", Function},
+      {"__device__ auto f(int x) -> float { return x; }", Function},
+      {"__device__ auto f(int x) { return x; }", Header},
+      {"__device__ decltype(auto) f(int x) { return x; }", Header},
+      {"__device__ float f(auto x) { return x; }", Header},
+      {"__device__ float f(int x) { auto y = x; return y; }", Function},
+      {"__global__ void __launch_bounds__(64) k(float* x) {}", Kernel},
+      {"extern \"C\" __global__ void k() {}", Kernel},
+      {"__device__ int n;", Variable},
+      {"__constant__ float c[4] = {1, 2, 3, 4};", Variable},
+      {"__device__ float (*fp)(float);", Variable},
+      {"static __device__ __align__(16) int n{3};", Variable},
+      {"__device__ P p;", Variable},
+      {"k<<<1, 32>>>(a, 3);", Launch},
+      {"k<float, 3><<<dim3(1, 2), 32>>>(a);", Launch},
+      {"void f() { k<<<1, 1>>>(); }", Launches},
+      {"f();", Call},
+      {"int f(int);", HostDeclaration},
+      {"extern int n;", HostDeclaration},
+      {"extern \"C\" int puts(const char*);", HostDeclaration},
+      {"std::string f(std::string s);", HostDeclaration},
+      {"int f(int x) { return x; }", HostFunction},
+      {"int main() { return 0; }", HostFunction},
+      {"void f(int x) { k<<<1, 1>>>(x); }", HostFunction},
+      {"P::P(int a) : a_{a}, b_(a) {}", HostFunction},
+      {"P::~P() {}", HostFunction},
+      {"P operator+(P a, P b) { return a; }", HostFunction},
+      {"auto f(int x) { return x; }", Header},
+      {"template <class T> T f(T x) { return x; }", Header},
+      {"const int n = 3;", Header},
+      {"int n;", HostVariable},
+      {"static int n = 3;", HostVariable},
+      {"auto f = [](int x) { return x; };", HostVariable},
+      {"std::map<int, std::vector<P>> m;", HostVariable},
+      {"std::string s(3, 'a');", HostVariable},
+      {"std::thread t([] { f(); });", HostVariable},
+      {"std::vector<int> v(n.size());", HostVariable},
+      {"P* p = nullptr;", HostVariable},
+      {"P& r = *p;", HostVariable},
+      {"int P::count = 0;", HostVariable},
+      {"P (*f)(int);", HostVariable},
+      {"for (int i = 0; i < 3; ++i) k<<<1, 1>>>(i);", HostStatement},
+      {"if (a) b(); else { c(); }", HostStatement},
+      {"do x(); while (y);", HostStatement},
+      {"try { f(); } catch (int) { g(); } catch (...) {}", HostStatement},
+      {"switch (n) { case 1: break; }", HostStatement},
+      {"{ int n = 3; }", HostStatement},
+      {"n = 3;", HostStatement},
+      {"n++;", HostStatement},
+      {"++n;", HostStatement},
+      {"*p = 3;", HostStatement},
+      {"a[3] = 4;", HostStatement},
+      {"p->x(3);", HostStatement},
+      {"f(3);", HostStatement},
+      {"f<int>(3);", HostStatement},
+      {"std::cout << x << 1 << \"\\n\";", HostStatement},
+      {"std::cin >> x >> y;", HostStatement},
       {"std::sort(v.begin(), v.end(), [](int a, int b) { return a > b; });",
-       ItemKind::HostStatement},
-      {"cudaMalloc(&p, 3);", ItemKind::HostStatement},
-      {"throw 3;", ItemKind::HostStatement},
-      {"delete p;", ItemKind::HostStatement},
-      {"\"text\";", ItemKind::HostStatement}};
+       HostStatement},
+      {"cudaMalloc(&p, 3);", HostStatement},
+      {"throw 3;", HostStatement},
+      {"delete p;", HostStatement},
+      {"\"text\";", HostStatement}};
   for (const auto& [text, kind] : cases)
     EXPECT_EQ(only(text).kind, kind) << text;
 }
@@ -144,6 +136,7 @@ TEST(SessionItems, NamesAreFound) {
 
 // C++ asks what a name is: a type declares, a value computes.
 TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
+  using enum ItemKind;
   const Known known{.kind_of = [](std::string_view name, bool) {
     if (name == "v" || name == "n::v") return NameKind::Value;
     return name == "U" ? NameKind::Type : NameKind::Unknown;
@@ -152,16 +145,16 @@ TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
     const CellText cell{"cell 1", text};
     return split_cell(cell, nullptr, known).back().kind;
   };
-  EXPECT_EQ(kind("T * b;"), ItemKind::HostVariable);
-  EXPECT_EQ(kind("v * b;"), ItemKind::HostStatement);
-  EXPECT_EQ(kind("int a = 1; a * b;"), ItemKind::HostStatement);
-  EXPECT_EQ(kind("T x(v);"), ItemKind::HostVariable);
-  EXPECT_EQ(kind("T x(U);"), ItemKind::HostDeclaration);
-  EXPECT_EQ(kind("T x(n::v);"), ItemKind::HostVariable);
-  EXPECT_EQ(kind("T x(W);"), ItemKind::HostVariable);
-  EXPECT_EQ(kind("void x(W);"), ItemKind::HostDeclaration);
-  EXPECT_EQ(kind("__device__ T x(W);"), ItemKind::Declaration);
-  EXPECT_EQ(kind("int a = 1; T x(a);"), ItemKind::HostVariable);
+  EXPECT_EQ(kind("T * b;"), HostVariable);
+  EXPECT_EQ(kind("v * b;"), HostStatement);
+  EXPECT_EQ(kind("int a = 1; a * b;"), HostStatement);
+  EXPECT_EQ(kind("T x(v);"), HostVariable);
+  EXPECT_EQ(kind("T x(U);"), HostDeclaration);
+  EXPECT_EQ(kind("T x(n::v);"), HostVariable);
+  EXPECT_EQ(kind("T x(W);"), HostVariable);
+  EXPECT_EQ(kind("void x(W);"), HostDeclaration);
+  EXPECT_EQ(kind("__device__ T x(W);"), Declaration);
+  EXPECT_EQ(kind("int a = 1; T x(a);"), HostVariable);
 }
 
 // All pairs of contents of parentheses and of preceding tokens.
@@ -304,8 +297,7 @@ TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
       {"__device__ auto x = {3};", "expected the type of x, found auto"},
       {"__device__ auto x;", "expected the type of x, found auto"}};
   for (const auto& [text, message] : cases)
-    EXPECT_NE(failure_of(text).find(message), std::string::npos)
-        << text << ": " << failure_of(text);
+    EXPECT_TRUE(says(failure_of(text), message)) << text << ": ";
 }
 
 TEST(SessionItems, EveryBeginningOfACellIsTakenOrRefused) {

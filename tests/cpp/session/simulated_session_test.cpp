@@ -32,14 +32,13 @@ constexpr const char* kKernels =
 constexpr const char* kHost =
     "int* p = nullptr; int n = 3; int twice(int x) { return 2 * x; }";
 
-class SimulatedSession : public testing::Test {
+class SimulatedSession : public SimulatedTest {
  protected:
   void SetUp() override {
-    ASSERT_NE(simulator_ = find_simulator(), nullptr) << kNoSimulator;
+    SimulatedTest::SetUp();
+    if (HasFailure()) return;
     GPUOS_SKIP_WITHOUT_NVRTC();
-    RuntimeOptions options;
-    options.backend = "cuda";
-    runtime_ = std::make_unique<Runtime>(options);
+    runtime_ = std::make_unique<Runtime>(simulated_options());
     session_ = std::make_unique<Session>(*runtime_);
     try {
       session_->run(kHost);
@@ -55,7 +54,6 @@ class SimulatedSession : public testing::Test {
   }
 
   Session& session() { return *session_; }
-  sim::Simulator& simulator() { return *simulator_; }
   void end_session() { session_.reset(); }
   /// Returns the launches of `text`, each as "k 1 32 (...)".
   std::vector<sim::KernelLaunch> launched(const std::string& text) {
@@ -80,7 +78,6 @@ class SimulatedSession : public testing::Test {
   }
 
  private:
-  sim::Simulator* simulator_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Session> session_;
 };

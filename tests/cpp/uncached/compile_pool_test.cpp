@@ -7,8 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "base/concat.h"
-#include "jit/operator_compiler.h"
+#include "compile_request.h"
 #include "nvrtc_support.h"
 
 namespace gpuos::jit {
@@ -33,16 +32,11 @@ class CompilePoolTest : public testing::TestWithParam<int> {
   static void compile_some() {
     for (int i = 0; i < 8; ++i)
       compile_operators(
-          {.source = concat("#include \"gpuos/operator.h\"\n"
-                            "GPUOS_OPERATOR(op) {\n"
-                            "  float* o = task.pointer<float>(0);\n"
-                            "  for (gpuos::u32 i = lane.index(); i < "
-                            "task.count; i += lane.count()) o[i] = ",
-                            i, ";\n}\n"),
-           .file_name = "op.cu",
-           .entries = {"op"},
-           .compute_capability = 90,
-           .budget = {.registers = 64, .stack_bytes = 1024}});
+          request_for("op", concat("GPUOS_OPERATOR(op) {\n"
+                                   "  float* o = task.pointer<float>(0);\n"
+                                   "  for (gpuos::u32 i = lane.index(); i < "
+                                   "task.count; i += lane.count()) o[i] = ",
+                                   i, ";\n}\n")));
   }
 
   [[noreturn]] static void exit_in_the_midst(std::chrono::milliseconds after) {

@@ -21,10 +21,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/concat.h"
 #include "base/embedded.h"
+#include "compile_request.h"
 #include "jit/nvrtc_api.h"
-#include "jit/operator_compiler.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
@@ -132,14 +131,10 @@ class OpenFiles : public testing::Test {
   }
 
   static void compile_axpy(const std::string& includes) {
-    compile_operators(
-        {.source = concat("#include \"gpuos/operator.h\"\n", includes,
-                          "GPUOS_OPERATOR(axpy) {\n"
-                          "  task.pointer<float>(0)[lane.index()] = 1;\n}\n"),
-         .file_name = "axpy.cu",
-         .entries = {"axpy"},
-         .compute_capability = 90,
-         .budget = {.registers = 64, .stack_bytes = 1024}});
+    compile_operators(request_for(
+        "axpy", concat(includes,
+                       "GPUOS_OPERATOR(axpy) {\n"
+                       "  task.pointer<float>(0)[lane.index()] = 1;\n}\n")));
   }
 
   static inline bool is_trapped_ = false;

@@ -2,25 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "views.h"
 
 namespace gpuos {
 namespace {
 
-TensorView view_of(std::initializer_list<std::int64_t> shape) {
-  TensorView view;
-  view.dims = static_cast<std::uint8_t>(shape.size());
-  std::copy(shape.begin(), shape.end(), view.shape.begin());
-  return view;
+TensorView view_of(const std::vector<std::int64_t>& shape) {
+  return shaped({}, shape);
 }
 
-TensorView strided(std::initializer_list<std::int64_t> shape,
-                   std::initializer_list<std::int64_t> strides) {
-  TensorView view = view_of(shape);
+TensorView strided(const std::vector<std::int64_t>& shape,
+                   const std::vector<std::int64_t>& strides) {
+  TensorView view = shaped({}, shape, strides);
   view.data = reinterpret_cast<void*>(1000);  // NOLINT(*-no-int-to-ptr)
   view.has_strides = true;
-  std::copy(strides.begin(), strides.end(), view.strides.begin());
   return view;
 }
 
