@@ -12,6 +12,7 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 import torch.distributed.checkpoint as checkpoints
 import torch.distributed.nn.functional as differentiable
+from ranks_support import case
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import (
     DTensor,
@@ -22,12 +23,6 @@ from torch.distributed.tensor import (
 from torch.utils.data import DataLoader, TensorDataset
 
 ELEMS = 96
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def fresh(shift=0.0, elems=ELEMS):
