@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 
 import pytest
 from deadlines import WAIT_S
-from torch_support import assert_same, gt, scheduler, torch
+from torch_support import assert_same, gt, in_threads, scheduler, torch
 
 import gpuos
 from gpuos import defaults
@@ -154,19 +155,18 @@ def test_requests_of_other_threads_meanwhile(device):
             if out[0].item() != k * k:
                 wrong.append(k)
 
-    workers = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-    for worker in workers:
-        worker.start()
-    for _ in range(20):
-        gt.shutdown()
-    is_done.set()
-    for worker in workers:
-        worker.join()
+    def shut_down():
+        for _ in range(20):
+            gt.shutdown()
+        is_done.set()
+
+    in_threads(shut_down, *(functools.partial(work, k) for k in range(3)))
     assert wrong == []
 
 
 def test_no_thread_and_no_memory_stays(run_python):
     text = """
+import functools
 import gc
 from collections import Counter
 from pathlib import Path
