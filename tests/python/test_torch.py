@@ -80,25 +80,6 @@ def test_the_next_short_float(host, name):
         assert torch.equal(got.float(), wanted)
 
 
-COPY = """
-GPUOS_OPERATOR({name}) {{
-  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
-    task.pointer<{type}>(0)[i] = task.pointer<const {type}>(1)[i];
-}}
-"""
-
-
-@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "complex64"])
-def test_whole_operators_take_tensors_of_other_dtypes(host, dtype):
-    x = torch.tensor([1, 0, 1]).to(getattr(torch, dtype))
-    bits = {1: "unsigned char", 2: "unsigned short", 8: "long long"}
-    source = COPY.format(name=f"copy_{dtype}", type=bits[x.element_size()])
-    op = host.define(f"copy_{dtype}", source=source, dtype=dtype, inputs=1)
-    out = torch.zeros_like(x)
-    host.wait(host.submit(op, x, out=out))
-    assert torch.equal(out, x)
-
-
 def test_a_part_of_a_tensor_is_taken_where_it_lies(host):
     whole = torch.arange(6, dtype=torch.float32)
     out = torch.zeros(6)

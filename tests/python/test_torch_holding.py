@@ -11,6 +11,7 @@ import weakref
 import pytest
 from torch_support import (
     ELEMS,
+    NEVER_MS,
     gt,
     has_come_true,
     in_thread,
@@ -84,53 +85,31 @@ def test_a_tensor_may_be_given_other_memory(device, way, role):
     assert len(kept) == 64
 
 
-def test_names_may_be_gone(device):
+FLUSHED_BY = {
+    "flush": lambda _: gt.flush(sync=True),
+    # An operator, for which PyTorch lets the GIL go.
+    "operator": lambda view: torch.cumsum(view, 0),
+    "timer": lambda _: has_come_true(lambda: gt.pending() == 0),
+}
+
+
+@pytest.mark.parametrize("way", FLUSHED_BY)
+@pytest.mark.parametrize("submit", [lambda f: f(), in_thread])
+def test_names_may_be_gone(device, way, submit):
     x, y = pair(device)
     expected = x + y
     out = torch.empty_like(x)
     view = alias_of(out)
     refs = [weakref.ref(x), weakref.ref(y), weakref.ref(out)]
-    gt.submit_add(x, y, out)
-    del x, y, out
-    kept = use_memory(device)
+    with gt.scheduler(auto_flush_ms=1.0 if way == "timer" else NEVER_MS):
+        submit(functools.partial(gt.submit_add, x, y, out))
+        del x, y, out
+        kept = use_memory(device)
+        FLUSHED_BY[way](view)
+        assert has_come_true(lambda: not any(ref() for ref in refs))
     gt.flush(sync=True)
     assert torch.equal(expected, view)
-    assert [ref() for ref in refs] == [None, None, None]
     assert len(kept) == 64
-
-
-def test_objects_go_when_a_thread_without_the_gil_flushes(device):
-    x, y = pair(device)
-    out = torch.empty_like(x)
-    ref = weakref.ref(x)
-    gt.submit_add(x, y, out)
-    del x
-    total = out.sum()  # an operator, for which PyTorch lets the GIL go
-    assert has_come_true(lambda: ref() is None)
-    assert torch.equal(total, out.sum())
-
-
-def test_objects_go_when_the_timer_flushes(device):
-    x, y = pair(device)
-    out = torch.empty_like(x)
-    ref = weakref.ref(x)
-    with gt.scheduler(auto_flush_ms=1.0):
-        gt.submit_add(x, y, out)
-        del x
-        assert has_come_true(lambda: ref() is None)
-
-
-def test_objects_of_another_thread(device):
-    x, y = pair(device)
-    expected = x + y
-    out = torch.empty_like(x)
-    ref = weakref.ref(x)
-    in_thread(functools.partial(gt.submit_add, x, y, out))
-    del x
-    gt.flush(sync=True)
-    gc.collect()
-    assert ref() is None
-    assert torch.equal(expected, out)
 
 
 def test_reader_of_requests_that_another_thread_flushes(device):
@@ -162,8 +141,13 @@ def test_reader_of_requests_that_another_thread_flushes(device):
 LOADED_BY_THREADS = """
 import threading
 import torch, gpuos.torch as gt
+from gpuos import defaults
+made, options = [], defaults._options
+defaults._options = lambda device: made.append(device) or options(device)
+together = threading.Barrier(8)
 results = []
 def work():
+    together.wait()
     x = torch.ones(8)
     out = torch.empty(8)
     gt.submit_add(x, x, out)
@@ -176,13 +160,13 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(results == 8 * [16.0])
+print(results == 8 * [16.0], len(made))
 """
 
 
-def test_threads_may_load_the_bridge_together(run_python):
+def test_threads_load_the_bridge_together_and_share_one_runtime(run_python):
     done = run_python(LOADED_BY_THREADS)
-    assert done.stdout == "True\n", done.stderr
+    assert done.stdout == "True 1\n", done.stderr
 
 
 def test_code_that_runs_when_an_object_goes_may_submit(device):

@@ -150,31 +150,6 @@ def test_what_was_put_off_is_not_overwritten(device, runtime, other, whose):
         assert_same(expected, before)
 
 
-COME_TOGETHER = """
-import threading
-import torch, gpuos.torch as gt
-from gpuos import defaults
-made, options = [], defaults._options
-defaults._options = lambda device: made.append(device) or options(device)
-together = threading.Barrier(8)
-def work():
-    together.wait()
-    with torch.no_grad(), gt.scheduler():
-        torch.ones(8, device={device!r}) + 1
-threads = [threading.Thread(target=work) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(len(made))
-"""
-
-
-def test_threads_that_come_first_share_one_runtime(device, run_python):
-    done = run_python(COME_TOGETHER.format(device=device))
-    assert done.stdout == "1\n", done.stderr
-
-
 def test_what_is_deferred_runs_the_body_that_it_was_deferred_with(device):
     """Own operators, built-in ones and registered expressions are replaced
     between operations that wait for each other."""

@@ -37,6 +37,7 @@ CHANGES = {
     "cpu address": lambda a, _b, _c: (
         ctypes.memset(a.data_ptr(), 0, 4 * ELEMS) and None
     ),
+    "cpu numpy": lambda a, _b, _c: a.numpy().fill(0),
     "overlap": lambda a, b, _c: error_of(
         lambda: torch.add(a[:-1], b[:-1], out=a[1:])
     ),
