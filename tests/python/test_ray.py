@@ -223,22 +223,19 @@ def test_progress_is_a_line_for_people(pool, capfd):
     assert capfd.readouterr().err.endswith("\r3 of 3 parts\n")
 
 
-def test_progress_does_not_wait_for_what_failed_to_begin(pool):
-    def fails():
-        with gr.progress(print):
-            pool.map("double", gr.shard(X, 3))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fails()
-
-
-def test_progress_raises_what_its_function_raises(pool):
+def test_progress_raises_what_its_function_or_its_block_raises(pool):
     def report(*_):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), gr.progress(report):
         pool.map("double", gr.shard(X, 3))
+
+    def fails():
+        with gr.progress(print):
+            raise KeyError(pool.map("double", gr.shard(X, 3)))
+
+    with pytest.raises(KeyError):
+        fails()
 
 
 def test_a_pool_that_the_cluster_has_no_room_for(cluster, monkeypatch):

@@ -36,13 +36,6 @@ def pool(cluster):  # noqa: ARG001
         yield made
 
 
-@pytest.fixture
-def patient(cluster):  # noqa: ARG001
-    with gr.Pool(2, num_cpus=0, options={"watchdog_s": WAIT_S}) as made:
-        define_long(made)
-        yield made
-
-
 def answer(pool, op="double"):
     return pool.map(op, gr.shard(ONES, 4)).gather(WAIT_S).tolist()
 
@@ -131,15 +124,18 @@ def waits_long(rt):
     rt.wait(ticket)
 
 
-def test_an_operator_that_is_waited_for_can_be_taken_back(patient):
-    call = ray_support.in_member(patient, 0, waits_long)
-    time.sleep(0.3)
-    ray.cancel(call)
-    with pytest.raises(gpuos.Cancelled):
-        gr.Sharded([call]).gather(WAIT_S / 4)
-    # The member is free for the next call, and the task runs on.
-    numbers = ray_support.in_member(patient, 0, number)
-    assert ray.get(numbers, timeout=WAIT_S / 4) == 3
+@pytest.mark.usefixtures("cluster")
+def test_an_operator_that_is_waited_for_can_be_taken_back():
+    with gr.Pool(1, num_cpus=0, options={"watchdog_s": WAIT_S}) as pool:
+        define_long(pool)
+        call = ray_support.in_member(pool, 0, waits_long)
+        time.sleep(0.3)
+        ray.cancel(call)
+        with pytest.raises(gpuos.Cancelled):
+            gr.Sharded([call]).gather(WAIT_S / 4)
+        # The member is free for the next call, and the task runs on.
+        numbers = ray_support.in_member(pool, 0, number)
+        assert ray.get(numbers, timeout=WAIT_S / 4) == 3
 
 
 def test_a_log_that_died_ends_the_pool_with_errors(pool):

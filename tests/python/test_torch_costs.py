@@ -86,30 +86,26 @@ def test_cheap_operations_are_put_off(device, name):
         assert counts(lambda: CHEAP[name](x)) == (1, 0)
 
 
-@pytest.mark.host
-def test_functions_of_doubles_have_a_price_of_their_own():
-    x = torch.randn(64, 256)
-    doubles = x.double()
-    with torch.no_grad():
-        assert counts(lambda: torch.tanh(x)) == (1, 0)
-        assert counts(lambda: torch.tanh(doubles)) == (0, 1)
+# Functions of doubles cost more, so does each row. A flush is part of the cost.
+DOUBLES = torch.randn(64, 256).double()
+PRICED = [
+    ((64, 256), torch.tanh, (1, 0)),
+    ((64, 256), lambda _: torch.tanh(DOUBLES), (0, 1)),
+    ((2, 512), lambda x: x.softmax(1), (0, 1)),
+    ((2, 512), lambda x: (x + 1).softmax(1), (2, 0)),
+    ((2, 16), lambda x: x.softmax(1), (1, 0)),
+    ((4, 16), lambda x: x.softmax(1), (0, 1)),
+    ((4, 16), lambda x: (x + 1).softmax(1), (2, 0)),
+]
 
 
 @pytest.mark.host
-def test_a_flush_is_part_of_the_price():
-    x = torch.randn(2, 512)
+@pytest.mark.parametrize("case", range(len(PRICED)))
+def test_what_is_put_off_and_left(case):
+    shape, function, wanted = PRICED[case]
+    x = torch.randn(shape)
     with torch.no_grad():
-        assert counts(lambda: x.softmax(1)) == (0, 1)
-        assert counts(lambda: (x + 1).softmax(1)) == (2, 0)
-
-
-@pytest.mark.host
-def test_each_row_has_a_price_too():
-    few, many = torch.randn(2, 16), torch.randn(4, 16)
-    with torch.no_grad():
-        assert counts(lambda: few.softmax(1)) == (1, 0)
-        assert counts(lambda: many.softmax(1)) == (0, 1)
-        assert counts(lambda: (many + 1).softmax(1)) == (2, 0)
+        assert counts(lambda: function(x)) == wanted
 
 
 SHORT_ROWS = ["sum", "mean", "prod", "amax", "amin", "any", "all", "logsumexp"]

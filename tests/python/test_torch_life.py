@@ -89,6 +89,7 @@ def test_tensors_are_freed_when_their_work_is_done(device):
 def test_flush_returns_what_is_pending(device):
     a = torch.ones(ELEMS, device=device)
     with scheduler(takes=2) as made:
+        made.flush(sync=True)  # of nothing
         b = a + a
         assert gt.pending() > 0
         assert gt.stats()["pending"] == gt.pending()
@@ -98,14 +99,6 @@ def test_flush_returns_what_is_pending(device):
         made.flush(sync=True)
         assert gt.pending() == 0
     assert c.tolist() == [4.0] * ELEMS
-
-
-def test_flush_of_nothing(device):
-    gt.flush()
-    gt.flush(sync=True)
-    with scheduler(takes=0) as made:
-        made.flush()
-    assert torch.ones(2, device=device).sum() == 2
 
 
 def test_flush_that_waits_waits_for_flushes_that_do_not(device):
@@ -140,18 +133,10 @@ def test_stats_count(device):
         torch.cumsum(b, 0)
     after = gt.stats()
     assert after["intercepted"] - before["intercepted"] == 3
+    assert after["unwritten"] - before["unwritten"] == 2
     assert after["flushes"] > before["flushes"]
     assert after["fallbacks"] > before["fallbacks"]
     assert after["pending"] == 0
-
-
-def test_intermediates_that_nobody_sees_are_not_written(device):
-    a = torch.ones(ELEMS, device=device)
-    before = gt.stats()["unwritten"]
-    with scheduler(takes=4):
-        b = ((a + a) * 2 - 1).relu()
-    assert b.tolist() == [3.0] * ELEMS
-    assert gt.stats()["unwritten"] - before == 3
 
 
 def test_seed_name_of_the_scheduler(device):

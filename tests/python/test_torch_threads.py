@@ -41,21 +41,6 @@ def halve(a, b, steps=STEPS):
     return a
 
 
-def test_threads_with_a_scheduler_each(device):
-    a, b = pair(device)
-    expected = halve(a, b)
-
-    def work():
-        with gt.scheduler():
-            return halve(a, b)
-
-    before = gt.stats()["intercepted"]
-    for result in in_threads(*[work] * 4):
-        torch.testing.assert_close(result, expected)
-    assert gt.stats()["intercepted"] - before >= 4 * 2 * STEPS
-    assert gt.pending() == 0
-
-
 def test_thread_that_entered_no_scheduler_is_not_intercepted(device):
     a = torch.ones(ELEMS, device=device)
     with scheduler(takes=0):
@@ -140,14 +125,6 @@ def test_exception_in_a_generator_that_is_dropped(device):
     gc.collect()
     assert gt.pending() == 0
     assert x.tolist() == [3.0] * ELEMS
-
-
-def test_timer_beside_a_busy_thread(device):
-    a, b = pair(device)
-    expected = halve(a, b)
-    with scheduler(takes=2 * STEPS, auto_flush_ms=0.05):
-        result = halve(a, b)
-    torch.testing.assert_close(result, expected)
 
 
 def test_thread_that_ends_inside_of_its_block(device):
