@@ -70,16 +70,6 @@ def test_requests_of_two_devices():
         gt.shutdown()
 
 
-def test_memory_of_both_devices_is_used_again():
-    with scheduler(takes=1):
-        for k in range(20 * ROUNDS):
-            x = torch.full((ELEMS,), float(k), device=f"cuda:{k % 2}")
-            y = (x + 1) * 2
-            del x
-            if k % 50 < 2:  # one on each device
-                assert y[-1].item() == 2.0 * (k + 1)
-
-
 def test_a_thread_for_each_device():
     results = {}
 

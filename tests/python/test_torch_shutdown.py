@@ -103,19 +103,6 @@ def kept_name(rt):
     return "host" if rt.backend == "host" else "cuda:0"
 
 
-def test_own_operators_are_in_order_again(device):
-    for _ in range(3):
-        rt = gt.runtime(device)
-        op = rt.define("more", "o = x + 1")
-        with gt.scheduler():
-            x = torch.zeros(16, device=device) + 1
-            out = torch.empty_like(x)
-            rt.submit(op, x, out=out)
-            y = out * 3
-        assert_same(y, torch.full((16,), 6.0, device=device))
-        gt.shutdown()
-
-
 def test_a_scheduler_refuses_it(device):
     with (
         gt.scheduler(),

@@ -80,17 +80,6 @@ def test_reader_sees_what_another_thread_has_pending(
     assert total.tolist() == [ITEMS] * 64
 
 
-def test_block_that_another_thread_flushes(device):
-    a = torch.ones(ELEMS, device=device)
-    with scheduler(takes=200) as made:
-        x = a
-        for _ in range(100):
-            x = x + a
-            in_thread(made.flush)
-            x = x * 1.0
-    assert x[0].item() == 101
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_exception_leaves_nothing_pending(device, error):
     a = torch.ones(ELEMS, device=device)

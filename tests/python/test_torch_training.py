@@ -222,20 +222,6 @@ def test_hooks_of_modules(device):
     compare(run, tolerances=TRAINED)
 
 
-def test_batch_norm_keeps_its_statistics(device):
-    def run():
-        torch.manual_seed(6)
-        model = torch.nn.Sequential(
-            torch.nn.Linear(16, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU()
-        ).to(device)
-        x, _ = data(device)
-        for _ in range(STEPS):
-            model(x + 1).square().mean().backward()
-        return model.state_dict(), [p.grad for p in model.parameters()]
-
-    compare(run, tolerances=TRAINED)
-
-
 def test_gradient_scaler(device):
     def run():
         model = made(Perceptron, device).eval()
