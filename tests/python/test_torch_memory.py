@@ -51,17 +51,6 @@ def test_results_of_many_sizes_do_not_overlap(device):
         assert end <= begin
 
 
-def test_memory_of_dropped_results_is_used_again(device):
-    a = torch.ones(ELEMS, device=device)
-    addresses = set()
-    with torch.no_grad(), scheduler(takes=RESULTS):
-        for _ in range(RESULTS):
-            b = a + 1
-            addresses.add(address(b))  # which flushes
-            del b
-    assert len(addresses) < 10
-
-
 def test_small_results_of_many_schedulers_share_blocks(device):
     a = torch.ones(8, device=device)
     kept = []

@@ -113,12 +113,6 @@ def test_requests_by_name_have_the_capacity_of_init(device):
     assert all(torch.equal(out, x + x) for out in outs)
 
 
-def test_options_are_read_only():
-    made = scheduler(capacity=FEW)
-    with pytest.raises(AttributeError):
-        made.capacity = MANY
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

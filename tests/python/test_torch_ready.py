@@ -320,13 +320,19 @@ def test_when_one_that_compiles_is_killed_another_one_begins(site):
         one.communicate(timeout=COMPILE_S)
 
 
-def test_what_a_killed_one_left_is_removed_by_the_next(site):
+def test_what_a_killed_one_left_is_removed_and_the_log_says_what_is_done(site):
     left = site.cache / "bridge/building-x"
     left.mkdir(parents=True)
     (left / "python.o").touch()
     site.touch("go")
-    site.run("gt.wait_ready()")
+    said = site.run("""
+import logging
+logging.basicConfig(level=logging.INFO, stream=sys.stdout)
+gt.wait_ready()
+""")
     assert not left.exists()
+    assert "INFO:gpuos.torch:the bridge was compiled within " in said
+    assert "INFO:gpuos.torch:loaded " in said
 
 
 def test_the_child_of_a_fork_leaves_the_compiler_alone(site):
@@ -408,14 +414,3 @@ with torch.no_grad(), shared:
 assert not scheduling._blocks
 assert defers()
 """)
-
-
-def test_the_log_says_what_was_done(site):
-    site.touch("go")
-    said = site.run("""
-import logging
-logging.basicConfig(level=logging.INFO, stream=sys.stdout)
-gt.wait_ready()
-""")
-    assert "INFO:gpuos.torch:the bridge was compiled within " in said
-    assert "INFO:gpuos.torch:loaded " in said

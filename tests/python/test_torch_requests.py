@@ -147,6 +147,7 @@ def test_wrong_requests_are_refused_at_once(device):
         lambda: gt.submit_add(a, b),
         lambda: gt.submit_unary("no such function", a, b),
         lambda: gt.submit_binary("no such function", a, b, a),
+        lambda: gt.submit_binary("relu", a, b, a),
         lambda: gt.submit_reduce("no such function", a, b),
         lambda: gt.submit_elementwise("no such key", a, out=b),
         lambda: gt.register_elementwise("broken", "o = +"),

@@ -105,7 +105,6 @@ class Cube(torch.autograd.Function):
 
 
 TRANSFORMS = [
-    lambda a, b: torch.func.vjp(lambda x: x * 3, a)[1](b),
     lambda a, b: torch.func.vjp(lambda x: 3 - x / 2, a)[1](b),
     lambda a, b: torch.func.jvp(lambda x: x * 3 + 1, (a,), (b,)),
     lambda a, _: torch.func.grad(lambda x: (x * 2 + 1).sum())(a),
@@ -117,12 +116,10 @@ TRANSFORMS = [
     lambda a, b: torch.func.linearize(lambda x: x * 3, a)[1](b),
     lambda a, _: torch.func.functionalize(lambda x: x.clone().add_(1) * 2)(a),
     lambda a, _: torch.func.vmap(Cube.apply)(a),
-    lambda a, _: torch.func.grad(lambda x: Cube.apply(x).sum())(a),
     lambda a, _: torch.func.jacrev(Cube.apply)(a),
     lambda a, _: torch.func.vmap(
         torch.func.grad(lambda x: Cube.apply(x).sum())
     )(a),
-    lambda a, b: torch.func.vjp(Cube.apply, a)[1](b),
 ]
 
 
