@@ -45,6 +45,10 @@ def own(x, out=None):
     return out
 
 
+def own_swap(body):
+    own_runtime().replace("own", body)
+
+
 def own_request(x, y, out=None):
     out = torch.empty_like(x) if out is None else out
     gt.submit_sub(x.detach(), y.detach(), out.detach())
@@ -61,6 +65,7 @@ def own_fails(x, look):
         raise AssertionError("expected what fails to be said")
 """
 
+SAME_BODIES = ["o = x - 1", "o = x * 1 - 1"]
 LOOKS = ["flush", "list", "resize_", "sort"]
 
 
@@ -87,6 +92,7 @@ def names(*, eager: bool) -> dict[str, Any]:
             "own": _own,
             "own_request": _request,
             "own_fails": lambda *_: None,
+            "own_swap": lambda *_: None,
         }
     return {"own_defined": _DEFINED, "own_lock": _LOCK}
 
@@ -95,6 +101,8 @@ def draw(dice: random.Random, x: str, *, writes: bool, may_fail: bool) -> str:
     """A line with one; `writes`: `x` may be written to."""
     if may_fail and dice.random() < 0.3:
         return f"own_fails({x}, {dice.choice(LOOKS)!r})"
+    if dice.random() < 0.2:
+        return f"own_swap({dice.choice(SAME_BODIES)!r})"
     call = dice.choice([f"own({x}", f"own_request({x}, {x}.clamp(-4, 4)"])
     if writes and dice.random() < 0.5:
         return f"{call}, {x})"

@@ -401,6 +401,9 @@ class Lane:
                 f"{x}.index_select(0, torch.tensor([0]))",
                 f"{x}.repeat(2)",
                 f"torch.empty_like({x}).copy_({x})",
+                f"torch._foreach_mul([{x}, {y}], 0.5)[1]",
+                f"torch.tensor_split({x}, ({y} > 0).sum().cpu()[None])[0]",
+                f"{x}.contiguous(memory_format=torch.channels_last)",
                 f"torch.zeros_like({x}) + {y}",
             ]
         )
@@ -434,7 +437,8 @@ class Lane:
         text = own_operators.draw(
             self._dice, x, writes=may_write, may_fail=self._is_alone
         )
-        return text if "fails" in text else f"{self._new()} = {text}"
+        is_call = "fails" in text or "swap" in text
+        return text if is_call else f"{self._new()} = {text}"
 
     def _is_aligned(self, text: str) -> bool:
         try:

@@ -53,6 +53,14 @@ def started():
     lines = FOLDER / "started"
     return lines.read_text().count("\\n") if lines.exists() else 0
 
+def error_of(kind, use, *given, **named):
+    "The text of the error that a call must raise."
+    try:
+        use(*given, **named)
+    except kind as error:
+        return str(error)
+    raise AssertionError(use)
+
 def defers(**options):
     "Whether a scheduler does; what is computed is right."
     with torch.no_grad(), gt.scheduler(auto_flush_ms=60_000, **options):
@@ -102,9 +110,7 @@ class Site:
     def run(self, text: str, **variables: str) -> str:
         """Run a program that succeeds; return its output."""
         with self.start(text, **variables) as process:
-            output, errors = process.communicate(timeout=COMPILE_S)
-        assert (process.returncode, errors) == (0, ""), errors
-        return output
+            return output_of(process)
 
     def touch(self, name: str) -> None:
         (self.folder / name).touch()
@@ -132,6 +138,13 @@ class Site:
     def left(self) -> list[str]:
         """Return the files of the cache of bridges."""
         return sorted(path.name for path in self.cache.glob("bridge/*"))
+
+
+def output_of(process: subprocess.Popen[str]) -> str:
+    """Wait for a program that succeeds; return its output."""
+    output, errors = process.communicate(timeout=COMPILE_S)
+    assert (process.returncode, errors) == (0, ""), errors
+    return output
 
 
 def installed_files() -> list[importlib.metadata.PackagePath]:

@@ -202,6 +202,14 @@ def same(device: str) -> Any:
     return importlib.import_module("torch_support").Same(device)
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """The module `ray`, see ray_support.start()."""
+    ray = importlib.import_module("ray_support").start()
+    yield ray
+    ray.shutdown()
+
+
 @pytest.fixture
 def nap_source() -> str:
     return NAP

@@ -12,6 +12,7 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 import torch.distributed.checkpoint as checkpoints
 import torch.distributed.nn.functional as differentiable
+from ranks_support import case
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import (
     DTensor,
@@ -22,12 +23,6 @@ from torch.distributed.tensor import (
 from torch.utils.data import DataLoader, TensorDataset
 
 ELEMS = 96
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def fresh(shift=0.0, elems=ELEMS):
@@ -62,6 +57,8 @@ def asynchronous_reductions():
         z = y * y
         work.wait()
         found += [x - z, y, z]
+        x.fill_(-1.0)
+        found.append(x + 2)
     return found
 
 
@@ -88,20 +85,6 @@ def continuations():
         then = future.then(lambda done: done.value()[0] * 0.5 - 3)
         beside = x.new_full((ELEMS,), 2.0) + step
         found.append(then.wait() * beside)
-    return found
-
-
-@case
-def reads_before_and_writes_behind():
-    found = []
-    for step in range(40):
-        x = fresh(step)
-        before = x * 3
-        work = dist.all_reduce(x, async_op=True)
-        work.wait()
-        behind = x * 3
-        x.fill_(-1.0)
-        found += [before, behind, x + 2]
     return found
 
 

@@ -10,6 +10,7 @@ import contextlib
 
 import torch
 import torch.distributed as dist
+from ranks_support import case
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
@@ -23,12 +24,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 WIDTH, CLASSES, BATCH = 48, 6, 16
 STEPS = 30
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def network():
@@ -79,11 +74,6 @@ def replicas(hook=None, steps=STEPS, **options):
         model.register_comm_hook(None, hook)
     adam = torch.optim.AdamW(model.parameters(), lr=2e-3)
     return fit(model, adam, steps, clip=0.5), whole(model)
-
-
-@case
-def ddp():
-    return replicas()
 
 
 @case

@@ -14,6 +14,12 @@ from path_support import python_path
 RANKS = 2
 GROUP_S = 60  # that a collective waits for the other ranks
 LOOK_S = 0.02
+CASES = {}  # by name, of the module that a rank imports
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
 
 
 def environment(rank, store):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import ray_support
@@ -38,12 +36,6 @@ def scaled(rt, x, factor=3):
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    yield ray_support.start()
-    ray.shutdown()
-
-
-@pytest.fixture(scope="module")
 def pool(cluster, backend):  # noqa: ARG001
     with gr.Pool(2, name="tested", **ray_support.ON[backend]) as made:
         made.define("double", "o = x * 2")
@@ -66,17 +58,14 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("parts", "axis"), [(1, 0), (2, 0), (3, 1), (7, 0)])
-def test_a_map_is_the_function_of_the_whole(pool, way, parts, axis):
+def test_a_map_and_a_submission_are_the_function_of_the_whole(
+    pool, way, parts, axis
+):
     f, params, expected = WAYS[way]
     y = pool.map(f, gr.shard(X, parts, axis), **params)
     assert len(y) == parts
     assert y.version == pool.version
     np.testing.assert_array_equal(y.gather(WAIT_S), expected)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_submission_is_the_function(pool, way):
-    f, params, expected = WAYS[way]
     got = ray.get(pool.submit(f, X, **params), timeout=WAIT_S)
     np.testing.assert_array_equal(got, expected)
 
@@ -124,14 +113,6 @@ def test_stats_say_who_and_where(pool, backend):
         assert each["backend"] == backend
         assert backend == "cuda" or each["workers"] == 1
         assert not each["is_dead"]
-
-
-def test_a_pool_that_is_sent_is_the_same(pool):
-    sent = pickle.loads(pickle.dumps(pool))
-    assert (sent.name, sent.version) == (pool.name, pool.version)
-    version = sent.define("of_the_other", "o = x + 1") and sent.version
-    ray_support.until(lambda: pool.version >= version)
-    assert pool.map("of_the_other", gr.shard(X, 2)).gather(WAIT_S)[0, 0] == 1
 
 
 def raised(call):
@@ -188,6 +169,10 @@ REFUSED = {
         "a default value of the new parameter b, got none",
     ),
     "no expression": (lambda pool: pool.define("e", "o = ("), "operand"),
+    "no such version": (
+        lambda pool: pool.at(12345).map("double", gr.shard(X)).gather(WAIT_S),
+        "got 12345",
+    ),
     "nothing new": (lambda pool: pool.replace("double"), "double"),
 }
 
@@ -238,22 +223,19 @@ def test_progress_is_a_line_for_people(pool, capfd):
     assert capfd.readouterr().err.endswith("\r3 of 3 parts\n")
 
 
-def test_progress_does_not_wait_for_what_failed_to_begin(pool):
-    def fails():
-        with gr.progress(print):
-            pool.map("double", gr.shard(X, 3))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fails()
-
-
-def test_progress_raises_what_its_function_raises(pool):
+def test_progress_raises_what_its_function_or_its_block_raises(pool):
     def report(*_):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), gr.progress(report):
         pool.map("double", gr.shard(X, 3))
+
+    def fails():
+        with gr.progress(print):
+            raise KeyError(pool.map("double", gr.shard(X, 3)))
+
+    with pytest.raises(KeyError):
+        fails()
 
 
 def test_a_pool_that_the_cluster_has_no_room_for(cluster, monkeypatch):
@@ -264,6 +246,7 @@ def test_a_pool_that_the_cluster_has_no_room_for(cluster, monkeypatch):
         pytest.raises(gpuos.Timeout, match="num_cpus="),
     ):
         gr.Pool(more)
+    assert all("tested" in name for name in cluster.util.list_named_actors())
 
 
 @pytest.mark.parametrize("parts", [2.5, "2", None, 0])

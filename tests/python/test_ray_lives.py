@@ -25,12 +25,6 @@ ONES = np.ones(4, "float32")
 STEPS = 40
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    yield ray_support.start()
-    ray.shutdown()
-
-
 class Life:
     """A pool, and all that came of it."""
 

@@ -1,269 +1,244 @@
-"""Gradients, of every kind, are those of eager."""
+"""Gradients, of every kind, are those of eager: of cases and of programs."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
-from torch_support import error_of, in_thread, scheduler, torch
+from torch_support import compare, error_of, in_thread, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # PyTorch's transforms use deprecated functions of PyTorch.
-    pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
+    # PyTorch's forward derivatives use deprecated functions.
+    pytest.mark.filterwarnings("ignore"),
 ]
+
+CASES = []
 
 
 def leaf(tensor):
     return tensor.detach().clone().requires_grad_()
 
 
-def test_gradient_of_a_chain(same):
-    def function(a, b):
-        x = leaf(a)
-        ((x + b) * x).relu().exp().sum().backward()
-        return x.grad
+def case(function):
+    """Add a function of a leaf and another vector; its gradient is compared."""
 
-    same.training(function)
-
-
-def test_gradients_are_added_up(same):
-    def function(a, b):
-        x = leaf(a)
-        for _ in range(3):
-            (x * b).sum().backward()
-        return x.grad
-
-    same.training(function)
-
-
-def test_double_backward(same):
-    def function(a, _):
+    def gradient(a, b):
         x = leaf(a * 0.1)
-        [slope] = torch.autograd.grad((x * x * x).sum(), x, create_graph=True)
-        (slope * slope).sum().backward()
-        return slope, x.grad
+        result = function(x, b)
+        if isinstance(result, torch.Tensor) and result.requires_grad:
+            result.sum().backward()
+            result = result.detach()
+        return result, x.grad
 
-    same.training(function)
-
-
-def test_third_derivative(same):
-    def function(a, _):
-        x = leaf(a * 0.1)
-        y = x.tanh() * x.exp()
-        found = []
-        for _ in range(3):
-            [y] = torch.autograd.grad(y.sum(), x, create_graph=True)
-            found.append(y)
-        return found
-
-    same.training(function)
+    CASES.append(pytest.param(gradient, id=function.__name__))
+    return function
 
 
-def test_in_place_in_a_graph(same):
-    def function(a, b):
-        x = leaf(a)
-        c = x * 2.0
-        c.add_(b)
-        c.mul_(x)
-        c[3:9] *= 2
-        c.sum().backward()
-        return x.grad
-
-    same.training(function)
-
-
-def test_change_of_a_saved_tensor_is_the_error_of_eager(same):
-    def function(a, b):
-        x = leaf(a)
-        c = x.exp()
-        c.add_(b)
-        return error_of(lambda: c.sum().backward())
-
-    same.training(function)
-
-
-def test_change_of_a_saved_input_is_the_error_of_eager(same):
-    def function(a, b):
-        x = leaf(a)
-        y = b.clone()
-        c = x * y
-        y.add_(1.0)
-        return error_of(lambda: c.sum().backward())
-
-    same.training(function)
-
-
-def test_change_of_a_leaf_is_the_error_of_eager(same):
-    def function(a, b):
-        return error_of(lambda: leaf(a).add_(b)), a * b
-
-    same.training(function)
-
-
-def test_out_that_needs_gradients_is_the_error_of_eager(same):
-    def function(a, b):
-        x = leaf(a)
-        out = torch.empty_like(b)
-        return error_of(lambda: torch.add(x, b, out=out)), a * b
-
-    same.training(function)
-
-
-def test_hooks(same):
-    def function(a, b):
-        seen = []
-        x = leaf(a)
-        c = x * b
-        c.register_hook(lambda grad: seen.append(grad.clone()))
-        x.register_hook(lambda grad: grad * 2)
-        (c + x).sum().backward()
-        return seen, x.grad
-
-    same.training(function)
-
-
-def test_hook_after_the_gradient_is_added(same):
-    def function(a, b):
-        seen = []
-        x = leaf(a)
-        x.register_post_accumulate_grad_hook(
-            lambda leaf: seen.append(leaf.grad.sum().item())
-        )
+@case
+def added_up(x, b):
+    for _ in range(3):
         (x * b).sum().backward()
-        return seen
-
-    same.training(function)
 
 
-def test_function_of_somebody_else(same):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x + x
-
-        @staticmethod
-        def backward(ctx, grad):
-            [x] = ctx.saved_tensors
-            return grad * (x + x) + grad
-
-    def function(a, b):
-        x = leaf(a)
-        Square.apply(x + b).sum().backward()
-        return x.grad
-
-    same.training(function)
+@case
+def third_derivative(x, _):
+    y = x.tanh() * x.exp()
+    found = []
+    for _ in range(3):
+        [y] = torch.autograd.grad(y.sum(), x, create_graph=True)
+        found.append(y)
+    return found
 
 
-def test_saved_tensor_hooks(same):
-    def function(a, b):
-        x = leaf(a)
-        with torch.autograd.graph.save_on_cpu():
-            y = ((x + b) * x).exp()
-        y.sum().backward()
-        return x.grad
-
-    same.training(function)
+@case
+def in_place(x, b):
+    c = x * 2.0
+    c.add_(b)
+    c.mul_(x)
+    c[3:9] *= 2
+    return c
 
 
-def test_forward_mode(same):
-    def function(a, b):
-        forward = torch.autograd.forward_ad
+def changed_result(x, b):
+    c = x.exp()
+    c.add_(b)
+    c.sum().backward()
+
+
+def changed_input(x, b):
+    y = b.clone()
+    c = x * y
+    y.add_(1.0)
+    c.sum().backward()
+
+
+def freed_graph(x, b):
+    y = (x * x * b).sum()
+    y.backward()
+    y.backward()
+
+
+@case
+def errors(x, b):
+    return [
+        error_of(lambda: changed_result(x, b)),
+        error_of(lambda: changed_input(x, b)),
+        error_of(lambda: freed_graph(x, b)),
+        error_of(lambda: x.add_(b)),
+        error_of(lambda: torch.add(x, b, out=torch.empty_like(b))),
+    ], x * b
+
+
+@case
+def hooks(x, b):
+    seen = []
+    c = x * b
+    c.register_hook(lambda grad: seen.append(grad.clone()))
+    x.register_hook(lambda grad: grad * 2)
+    x.register_post_accumulate_grad_hook(
+        lambda leaf: seen.append(leaf.grad.sum().item())
+    )
+    (c + x).sum().backward()
+    return seen
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x + x
+
+    @staticmethod
+    def backward(ctx, grad):
+        [x] = ctx.saved_tensors
+        return grad * (x + x) + grad
+
+
+@case
+def function_of_somebody_else(x, b):
+    return Square.apply(x + b)
+
+
+@case
+def saved_tensor_hooks(x, b):
+    with torch.autograd.graph.save_on_cpu():
+        return ((x + b) * x).exp()
+
+
+@case
+def backward_in_another_thread(x, b):
+    in_thread((x * b + x).sum().backward)
+
+
+@case
+def forward_in_another_thread(x, b):
+    return in_thread((x * b + x).sum) * 2
+
+
+def checkpoint(x, b, *, reentrant):
+    return torch.utils.checkpoint.checkpoint(
+        lambda x: (x * b + x).exp().relu(), x, use_reentrant=reentrant
+    )
+
+
+@case
+def checkpoints(x, b):
+    whole = checkpoint(x, b, reentrant=True)
+    return whole + checkpoint(x, b, reentrant=False)
+
+
+@case
+def mixed_dtypes(x, b):
+    y = leaf(b.double())
+    ((x * y).to(torch.float16) + x.bfloat16()).float().sum().backward()
+    return y.grad
+
+
+@case
+def detached_part(x, b):
+    y = x * b
+    with torch.no_grad():
+        z = x + y
+    (y + y.detach() * x).sum().backward()
+    return z.requires_grad, y.requires_grad, y.is_leaf
+
+
+@case
+def anomaly_mode(x, _):
+    with torch.autograd.detect_anomaly(check_nan=True):
+        y = x.abs() + 1
+        (y.log() * y).sum().backward()
+
+
+@pytest.mark.parametrize("gradient", CASES)
+def test_gradients(same, gradient):
+    same.training(gradient)
+
+
+GRADIENT_STEPS = [
+    lambda x, y: x + y,
+    lambda x, y: x * y,
+    lambda x, y: x - y.mean(0),
+    lambda x, _: torch.tanh(x),
+    torch.maximum,
+    lambda x, _: x.sigmoid() * 2,
+    lambda x, y: x / (y.abs() + 1),
+    lambda x, y: x.sum(1, keepdim=True) + y,
+    lambda x, _: x.reshape(6, 4).t() * 0.5,
+    lambda x, y: x.clone().add_(y),
+    lambda x, _: x.contiguous(),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gradients_of_random_programs(device, seed):
+    def run():
+        choose = random.Random(seed)
+        made = torch.Generator().manual_seed(seed)
+        leaves = [
+            torch.rand(4, 6, generator=made).to(device).requires_grad_()
+            for _ in range(3)
+        ]
+        pool = [x * 1.0 for x in leaves]
+        for _ in range(20):
+            step = choose.choice(GRADIENT_STEPS)
+            result = step(choose.choice(pool), choose.choice(pool))
+            pool[choose.randrange(3)] = result
+        loss = sum(x.tanh().sum() for x in pool)
+        return loss, torch.autograd.grad(loss, leaves, allow_unused=True)
+
+    compare(run, tolerances={"rtol": 1e-4, "atol": 1e-5})
+
+
+FORWARD_STEPS = [
+    *GRADIENT_STEPS,
+    lambda x, _: x * 0.5,
+    lambda x, _: 2 - x,
+    lambda x, _: x**2,
+    lambda x, y: torch.where(x > y, x, 0.0),
+    lambda x, _: x.detach(),
+    lambda x, y: torch.lerp(x, y, 0.25),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_forward_derivatives_of_random_programs(device, seed):
+    forward = torch.autograd.forward_ad
+
+    def run():
+        choose = random.Random(seed)
+        made = torch.Generator().manual_seed(seed)
+        given = [torch.rand(4, 6, generator=made).to(device) for _ in range(6)]
         with forward.dual_level():
-            dual = forward.make_dual(a, b)
-            return forward.unpack_dual((dual * dual + dual).exp()).tangent
+            pool = [
+                forward.make_dual(x * 1.0, t)
+                for x, t in zip(given[:3], given[3:], strict=True)
+            ]
+            for _ in range(20):
+                step = choose.choice(FORWARD_STEPS)
+                result = step(choose.choice(pool), choose.choice(pool))
+                pool[choose.randrange(3)] = result
+            return [list(forward.unpack_dual(x)) for x in pool]
 
-    same.training(function)
-
-
-def test_backward_in_another_thread(same):
-    def function(a, b):
-        x = leaf(a)
-        y = (x * b + x).sum()
-        in_thread(y.backward)
-        return x.grad
-
-    same.training(function)
-
-
-def test_forward_in_another_thread(same):
-    def function(a, b):
-        x = leaf(a)
-        y = in_thread((x * b + x).sum)
-        (y * 2).backward()
-        return x.grad
-
-    same.training(function)
-
-
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpoint(same, reentrant):
-    checkpoint = torch.utils.checkpoint.checkpoint
-
-    def function(a, b):
-        x = leaf(a * 0.1)
-        checkpoint(
-            lambda x: (x * b + x).exp().relu(), x, use_reentrant=reentrant
-        ).sum().backward()
-        return x.grad
-
-    same.training(function)
-
-
-def test_gradients_through_views_and_broadcasting(same):
-    def function(a, b):
-        x, y = leaf(a), leaf(b[:32])
-        z = x.view(32, 32).t() * y + y[:, None]
-        (z[3:9] - z[4:10]).square().mean().backward()
-        return x.grad, y.grad
-
-    same.training(function)
-
-
-def test_gradients_of_mixed_dtypes(same):
-    def function(a, b):
-        x, y = leaf(a), leaf(b.double())
-        ((x * y).to(torch.float16) + x.bfloat16()).float().sum().backward()
-        return x.grad, y.grad
-
-    same.training(function)
-
-
-def test_detached_part_has_no_gradient(same):
-    def function(a, b):
-        x = leaf(a)
-        y = x * b
-        (y + y.detach() * x).sum().backward()
-        with torch.no_grad():
-            z = x + y
-        return x.grad, z.requires_grad, y.requires_grad, y.is_leaf
-
-    same.training(function)
-
-
-def test_graph_that_was_freed_is_the_error_of_eager(same):
-    def function(a, b):
-        x = leaf(a)
-        y = (x * x * b).sum()
-        y.backward()
-        return error_of(y.backward), x.grad
-
-    same.training(function)
-
-
-def test_anomaly_mode(same):
-    def function(a, _):
-        x = leaf(a.abs() + 1)
-        with torch.autograd.detect_anomaly(check_nan=True):
-            (x.log() * x).sum().backward()
-        return x.grad
-
-    with pytest.warns(UserWarning, match="Anomaly Detection"):
-        same.training(function)
-
-
-def test_gradcheck(device):
-    x = torch.linspace(0.5, 2, 6, dtype=torch.float64, device=device)
-    x.requires_grad_()
-    with scheduler():
-        assert torch.autograd.gradcheck(lambda x: (x * x + x).sqrt(), x)
-        assert torch.autograd.gradgradcheck(lambda x: (x * x).exp(), x)
+    compare(run, tolerances={"rtol": 1e-4, "atol": 1e-5})

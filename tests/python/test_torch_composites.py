@@ -10,11 +10,18 @@ from torch_composites import (
     names_in,
     run,
 )
-from torch_operations import operators
-from torch_support import assert_same, cloned, in_thread, scheduler, torch
+from torch_operations import name_of, operators
+from torch_support import (
+    assert_same,
+    cloned,
+    compare,
+    in_thread,
+    scheduler,
+    torch,
+)
 
 from gpuos.torch import loading
-from gpuos.torch.composites import COMPOSITE
+from gpuos.torch.composites import BASES, OVERLOADS, base_of, passes
 
 pytestmark = [
     pytest.mark.torch,
@@ -24,15 +31,12 @@ pytestmark = [
 ]
 
 
-def name_of(op):
-    return f"{op.name}.{op.variant_test_name}".rstrip(".").replace(".", "_")
-
-
+COMPOSITE = [name for name in loading.composite() if passes(name)]
 SEEN = set()  # names of operators that calls came through
 DONE = set()  # names of tests
 
 
-def compare(calls, test):
+def compare_calls(calls, test):
     """Compare calls whose operands are all pending with eager."""
     with scheduler(takes=0):
         came = [cloned(run(*call, puts_off=True)) for call in calls]
@@ -50,32 +54,29 @@ def compare(calls, test):
 
 @pytest.mark.parametrize("op", operators(), ids=name_of)
 def test_every_operator_sees_pending_operands(device, op):
-    compare(list(calls_of(op, device)), name_of(op))
+    compare_calls(list(calls_of(op, device)), name_of(op))
 
 
 def test_operators_that_pass_are_there():
-    known = set(loading.composite())
     # A PyTorch for GPUs has a separate kernel for it.
     others = {"_fused_rms_norm"} if torch.version.cuda else set()
     if torch.__version__.startswith("2.13"):
-        assert set(COMPOSITE) - others <= known
-    assert {"linear", "matmul", "reshape"} <= set(COMPOSITE) & known
+        assert BASES - others <= {*map(base_of, COMPOSITE)}
+        assert set(COMPOSITE) >= OVERLOADS - others
+    assert {"linear", "matmul", "reshape"} <= set(COMPOSITE)
 
 
 # These run on the CPU: an index that is made up ends the use of a GPU.
-@pytest.mark.never(
-    lambda name: name not in loading.composite(), reason="another version's"
-)
 @pytest.mark.parametrize("name", COMPOSITE)
 def test_operators_by_name(name):
     calls = list(calls_by_name(name, "cpu"))
-    compare(calls, name)
+    compare_calls(calls, name)
     if calls:  # of some, such as is_leaf, profiles do not tell
         SEEN.add(name)
 
 
 def test_layers(device):
-    compare(list(calls_of_modules(device)), "layers")
+    compare_calls(list(calls_of_modules(device)), "layers")
 
 
 def tensor_split(x, at):
@@ -107,10 +108,7 @@ def test_what_they_make_to_look_at_is_not_put_off(device):
         torch.tensor([12, 9], dtype=torch.int32),
         torch.tensor([2, 1], dtype=torch.int32),
     ]
-    expected = torch.nn.functional.ctc_loss(odds, of, *lengths)
-    with scheduler(takes=0):
-        got = torch.nn.functional.ctc_loss(odds, of, *lengths)
-    assert_same(expected, got)
+    compare(lambda: torch.nn.functional.ctc_loss(odds, of, *lengths), takes=0)
 
 
 @pytest.mark.together(quick=False)

@@ -9,12 +9,20 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torch_support import ELEMS, NEVER_MS, gt, taken, torch, watch_anew
+from torch_support import (
+    ELEMS,
+    NEVER_MS,
+    WINDOW,
+    gt,
+    is_taken,
+    taken,
+    torch,
+    watch_anew,
+)
 
 pytestmark = pytest.mark.torch
 
 F = torch.nn.functional
-WINDOW = 256  # operators left to PyTorch, see rest.cpp
 OVER = (1 << 15) + 1
 
 
@@ -58,11 +66,9 @@ CHEAP = {
 }
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
+@pytest.mark.host
 @pytest.mark.parametrize("name", DEAR)
-def test_dear_operations_are_left_if_they_are_large(device, name):  # noqa: ARG001
+def test_dear_operations_are_left_if_they_are_large(name):
     large, small = torch.randn(64, 256), torch.randn(2, 8)
     with torch.no_grad():
         assert counts(lambda: DEAR[name](large))[1] == 1
@@ -80,58 +86,44 @@ def test_cheap_operations_are_put_off(device, name):
         assert counts(lambda: CHEAP[name](x)) == (1, 0)
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
-def test_functions_of_doubles_have_a_price_of_their_own(device):  # noqa: ARG001
-    x = torch.randn(64, 256)
-    doubles = x.double()
+# Functions of doubles cost more, so does each row. A flush is part of the cost.
+DOUBLES = torch.randn(64, 256).double()
+PRICED = [
+    ((64, 256), torch.tanh, (1, 0)),
+    ((64, 256), lambda _: torch.tanh(DOUBLES), (0, 1)),
+    ((2, 512), lambda x: x.softmax(1), (0, 1)),
+    ((2, 512), lambda x: (x + 1).softmax(1), (2, 0)),
+    ((2, 16), lambda x: x.softmax(1), (1, 0)),
+    ((4, 16), lambda x: x.softmax(1), (0, 1)),
+    ((4, 16), lambda x: (x + 1).softmax(1), (2, 0)),
+]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", range(len(PRICED)))
+def test_what_is_put_off_and_left(case):
+    shape, function, wanted = PRICED[case]
+    x = torch.randn(shape)
     with torch.no_grad():
-        assert counts(lambda: torch.tanh(x)) == (1, 0)
-        assert counts(lambda: torch.tanh(doubles)) == (0, 1)
-
-
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
-def test_a_flush_is_part_of_the_price(device):  # noqa: ARG001
-    x = torch.randn(2, 512)
-    with torch.no_grad():
-        assert counts(lambda: x.softmax(1)) == (0, 1)
-        assert counts(lambda: (x + 1).softmax(1)) == (2, 0)
-
-
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
-def test_each_row_has_a_price_too(device):  # noqa: ARG001
-    few, many = torch.randn(2, 16), torch.randn(4, 16)
-    with torch.no_grad():
-        assert counts(lambda: few.softmax(1)) == (1, 0)
-        assert counts(lambda: many.softmax(1)) == (0, 1)
-        assert counts(lambda: (many + 1).softmax(1)) == (2, 0)
+        assert counts(lambda: function(x)) == wanted
 
 
 SHORT_ROWS = ["sum", "mean", "prod", "amax", "amin", "any", "all", "logsumexp"]
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
+@pytest.mark.host
 @pytest.mark.parametrize("name", SHORT_ROWS)
 @pytest.mark.parametrize("length", [1, 2, 8, 16])
-def test_short_rows_are_left(device, name, length):  # noqa: ARG001
+def test_short_rows_are_left(name, length):
     x = torch.randn(1000, length)
     with torch.no_grad():
         assert counts(lambda: getattr(x, name)(-1)) == (0, 1)
         assert counts(lambda: getattr(x[:4], name)(-1))[1] == 0
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
+@pytest.mark.host
 @pytest.mark.parametrize("length", [1, 2, 3, 8, 16])
-def test_short_runs_are_left(device, length):  # noqa: ARG001
+def test_short_runs_are_left(length):
     x, column = torch.randn(32, length), torch.randn(1000, 1)
     y = torch.randn(1000, 2 * length)[:, :length]
     runs = (0, 1) if length > 1 else (1, 0)
@@ -145,10 +137,8 @@ def test_short_runs_are_left(device, length):  # noqa: ARG001
         assert counts(lambda: x.t() + x.t() * 2) == (2, 0)
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
-)
-def test_what_is_written_to_is_not_allocated(device):  # noqa: ARG001
+@pytest.mark.host
+def test_what_is_written_to_is_not_allocated():
     """So PyTorch takes less, and less is saved."""
 
     def saved(function):
@@ -202,9 +192,7 @@ def test_a_thread_of_adds_that_are_too_large_is_left_alone(device):
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
         for _ in range(WINDOW + 1):
             big + big
-        before = taken()
-        torch.exp(x)
-        assert taken() == before
+        assert not is_taken(x)
 
 
 def test_the_backward_pass_is_pytorchs(device):
@@ -218,10 +206,8 @@ def test_the_backward_pass_is_pytorchs(device):
     torch.testing.assert_close(x.grad, 2 / torch.cosh(2 * x.detach()) ** 2)
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu", reason="on a GPU it saves launches"
-)
-def test_what_autograd_records_on_processors_is_pytorchs(device):  # noqa: ARG001
+@pytest.mark.host
+def test_what_autograd_records_on_processors_is_pytorchs():
     x = torch.randn(ELEMS, requires_grad=True)
     assert counts(lambda: torch.tanh(x * 2.0) + x)[0] == 0
 

@@ -102,13 +102,6 @@ def test_requests_by_name_of_kinds_in_turns(device):
             assert torch.equal(out, a + b)
 
 
-def test_a_function_of_one_operand_takes_no_second(device):
-    a, b, out = torch.ones(3, 64, device=device)
-    with pytest.raises(TypeError):
-        gt.submit_binary("relu", a, b, out)
-    assert gt.pending() == 0
-
-
 def test_a_mode_of_one_thread_is_none_of_another(device):
     class Log(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function, _types, args=(), kwargs=None):

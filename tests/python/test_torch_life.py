@@ -6,7 +6,6 @@ import gc
 import time
 
 import pytest
-from deadlines import WAIT_S
 
 pytest.importorskip("torch")
 
@@ -14,11 +13,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch_support import (
     ELEMS,
     NEVER_MS,
-    assert_same,
     gt,
     has_come_true,
     scheduler,
-    taken,
     torch,
     used_bytes,
 )
@@ -31,12 +28,13 @@ MEBI = 1 << 20
 
 @pytest.mark.alone
 def test_memory_is_flat_over_many_flushes(device):
-    a, b = torch.ones(2, ELEMS, device=device)
+    a, b, out = torch.ones(3, ELEMS, device=device)
 
     def flush_often(count):
         for _ in range(count):
             c = a + b
             d = c * 2
+            gt.submit_add(a, b, out)
             gt.flush()
         return d
 
@@ -91,6 +89,7 @@ def test_tensors_are_freed_when_their_work_is_done(device):
 def test_flush_returns_what_is_pending(device):
     a = torch.ones(ELEMS, device=device)
     with scheduler(takes=2) as made:
+        made.flush(sync=True)  # of nothing
         b = a + a
         assert gt.pending() > 0
         assert gt.stats()["pending"] == gt.pending()
@@ -100,24 +99,6 @@ def test_flush_returns_what_is_pending(device):
         made.flush(sync=True)
         assert gt.pending() == 0
     assert c.tolist() == [4.0] * ELEMS
-
-
-def test_flush_of_nothing(device):
-    gt.flush()
-    gt.flush(sync=True)
-    with scheduler(takes=0) as made:
-        made.flush()
-    assert torch.ones(2, device=device).sum() == 2
-
-
-def test_more_operations_than_the_capacity_stay_in_order(device):
-    with scheduler(capacity=4, takes=300):
-        x = torch.ones(64, device=device)
-        for k in range(100):
-            y = x * 0.5
-            x = y - k
-            x.add_(y)
-    assert x.tolist() == [1.0 - sum(range(100))] * 64
 
 
 def test_flush_that_waits_waits_for_flushes_that_do_not(device):
@@ -130,15 +111,6 @@ def test_flush_that_waits_waits_for_flushes_that_do_not(device):
             gt.flush(sync=False)
         gt.flush(sync=True)
         assert x[-1].item() == 1001
-
-
-def test_timer_flushes(device):
-    a = torch.ones(ELEMS, device=device)
-    with scheduler(auto_flush_ms=1.0):
-        b = a + a
-        assert has_come_true(lambda: gt.pending() == 0)
-        c = b * 2  # after a flush that another thread did
-    assert c.tolist() == [4.0] * ELEMS
 
 
 def test_shortest_interval_of_all_schedulers_counts(device):
@@ -161,38 +133,10 @@ def test_stats_count(device):
         torch.cumsum(b, 0)
     after = gt.stats()
     assert after["intercepted"] - before["intercepted"] == 3
+    assert after["unwritten"] - before["unwritten"] == 2
     assert after["flushes"] > before["flushes"]
     assert after["fallbacks"] > before["fallbacks"]
     assert after["pending"] == 0
-
-
-def test_intermediates_that_nobody_sees_are_not_written(device):
-    a = torch.ones(ELEMS, device=device)
-    before = gt.stats()["unwritten"]
-    with scheduler(takes=4):
-        b = ((a + a) * 2 - 1).relu()
-    assert b.tolist() == [3.0] * ELEMS
-    assert gt.stats()["unwritten"] - before == 3
-
-
-def test_operations_outside_of_the_block_are_not_taken(device):
-    a = torch.ones(ELEMS, device=device)
-    with scheduler():
-        b = a + a
-    before = gt.stats()["intercepted"]
-    c = b * 2
-    assert gt.stats()["intercepted"] == before
-    assert c.tolist() == [4.0] * ELEMS
-
-
-def test_blocks_nest(device):
-    a = torch.ones(ELEMS, device=device)
-    with scheduler(takes=3):
-        b = a + a
-        with gt.scheduler(auto_flush_ms=NEVER_MS):
-            c = b * 2
-        d = c + b
-    assert d.tolist() == [6.0] * ELEMS
 
 
 def test_seed_name_of_the_scheduler(device):
@@ -205,18 +149,6 @@ def test_seed_name_of_the_scheduler(device):
     ):
         b = torch.ones(4, device=device) + 1
     assert b.tolist() == [2.0] * 4
-
-
-def test_bad_options_are_refused():
-    for bad in (
-        {"capacity": 0},
-        {"capacity": -1},
-        {"threads_per_block": 0},
-        {"size_threshold": -1},
-        {"auto_flush_ms": -1.0},
-    ):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            gt.scheduler(**bad).__enter__()
 
 
 @pytest.mark.parametrize("leave", ["pass", "raise SystemExit", "os._exit(0)"])
@@ -236,19 +168,3 @@ def test_process_ends_with_a_scheduler_that_was_entered(
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-
-
-def test_program_that_gains_nothing_is_left_alone_for_a_while(device):
-    x = torch.randn(64, device=device)
-    calls = 6000
-    with torch.no_grad(), scheduler(takes=1):
-        before = gt.stats()["fallbacks"]
-        for _ in range(calls):
-            x.sort()
-        assert gt.stats()["fallbacks"] - before < calls // 2
-        deadline = time.monotonic() + WAIT_S
-        count = taken()
-        while taken() == count:  # it is tried again, less and less often
-            assert_same(x.cpu() * 2, (x * 2).cpu())
-            assert time.monotonic() < deadline
-            time.sleep(0.01)

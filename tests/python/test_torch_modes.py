@@ -1,4 +1,8 @@
-"""Modes, transforms, subclasses and layouts that PyTorch layers on a call."""
+"""Modes, subclasses and layouts that PyTorch layers on a call.
+
+test_torch_transforms.py has functorch, test_torch_made_of_others.py sparse and
+nested tensors.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,22 @@ import functools
 import random
 
 import pytest
-from torch_support import cloned, error_of, scheduler, torch
+
+pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing._internal.two_tensor import TwoTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch_support import compare, error_of, torch
 
 pytestmark = [
     pytest.mark.torch,
-    # PyTorch's transforms use deprecated functions of PyTorch.
+    # PyTorch's tracers use deprecated functions of PyTorch.
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
+    # PyTorch 2.11 says so at the first use.
+    pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning"),
 ]
-
-
-def test_inference_mode(same):
-    def function(a, b):
-        with torch.inference_mode():
-            c = (a + b) * 2.0
-        return c, c.is_inference(), error_of(c.requires_grad_)
-
-    same(function)
-
-
-def test_inference_tensor_outside_of_the_mode(same):
-    def function(a, b):
-        with torch.inference_mode():
-            c = a + b
-        d = c * 2
-        return d, d.is_inference(), error_of(lambda: c.add_(1))
-
-    same(function, grad=(True,))
-
 
 MODES = {
     "none": torch.enable_grad,
@@ -100,303 +93,153 @@ def steps_in_modes(seed, device):
 
 def test_random_steps_in_random_modes(device):
     for seed in range(20):
-        expected = steps_in_modes(seed, device)
-        with scheduler(takes=5):
-            result = steps_in_modes(seed, device)
-        assert result[0] == expected[0], seed
-        for k, (one, other) in enumerate(
-            zip(result[1], expected[1], strict=True)
-        ):
-            assert one == other, (seed, k)
+        compare(functools.partial(steps_in_modes, seed, device), takes=5)
 
 
-def test_autocast(same):
-    def function(a, b):
-        with torch.autocast(a.device.type, dtype=torch.bfloat16):
-            product = (a + b).view(32, 32) @ (a * b).view(32, 32)
-            return product, product * 2, (product + a.view(32, 32)).exp().sum()
-
-    same(function)
+CASES = []
 
 
-def test_vmap(same):
-    def function(a, b):
-        x, y = a.view(32, 32), b.view(32, 32)
-        return torch.vmap(lambda x, y: (x + y) * x)(x, y)
-
-    same(function)
+def case(function):
+    CASES.append(pytest.param(function, id=function.__name__))
+    return function
 
 
-def test_vmap_over_a_pending_tensor(same):
-    def function(a, b):
-        return torch.vmap(lambda x: x * 2.0)((a + b).view(32, 32))
-
-    same(function)
-
-
-def test_functional_gradients(same):
-    def function(a, b):
-        slope = torch.func.grad(lambda x: ((x + b) * x).sum())(a)
-        _, tangent = torch.func.jvp(lambda x: (x * b + x).exp(), (a,), (b,))
-        _, pull = torch.func.vjp(lambda x: (x * b).relu(), a)
-        return slope, tangent, pull(b)
-
-    same(function)
+@case
+def autocast(a, b):
+    with torch.autocast(a.device.type, dtype=torch.bfloat16):
+        product = (a + b).view(32, 32) @ (a * b).view(32, 32)
+        return product, product * 2, (product + a.view(32, 32)).exp().sum()
 
 
-def test_hessian(same):
-    same(lambda a, _: torch.func.hessian(lambda x: (x * x * x).sum())(a[:8]))
+class DispatchLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, _types, args=(), kwargs=None):
+        self.names.append(str(function))
+        return function(*args, **(kwargs or {}))
 
 
-def test_gradients_for_each_sample(same):
-    def function(a, b):
-        def loss(weight, x):
-            return ((weight * x).tanh() ** 2).sum()
+class FunctionLog(torch.overrides.TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
 
-        slopes = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))
-        return slopes(a[:32] * 1.0, b.view(32, 32))
-
-    same(function)
-
-
-def test_functionalize(same):
-    def function(a, b):
-        return torch.func.functionalize(lambda x: (x + b).add_(b))(a * 1.0)
-
-    same(function)
+    def __torch_function__(self, function, _types, args=(), kwargs=None):
+        self.names.append(getattr(function, "__name__", "?"))
+        return function(*args, **(kwargs or {}))
 
 
-def test_python_dispatch_mode_sees_every_operation(same):
-    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
-
-    class Log(TorchDispatchMode):
-        def __init__(self):
-            super().__init__()
-            self.names = []
-
-        def __torch_dispatch__(self, function, _types, args=(), kwargs=None):
-            self.names.append(str(function))
-            return function(*args, **(kwargs or {}))
-
-    def function(a, b):
+@case
+def modes_of_python(a, b):
+    found = []
+    for kind in (DispatchLog, FunctionLog):
         c = a + b
-        with Log() as log:
-            d = (c + a) * 2.0
-        return d, log.names
-
-    same(function)
-
-
-def test_python_function_mode_sees_every_call(same):
-    class Log(torch.overrides.TorchFunctionMode):
-        def __init__(self):
-            super().__init__()
-            self.names = []
-
-        def __torch_function__(self, function, _types, args=(), kwargs=None):
-            self.names.append(getattr(function, "__name__", "?"))
-            return function(*args, **(kwargs or {}))
-
-    def function(a, b):
-        c = a + b
-        with Log() as log:
-            d = (c + b) * 2.0
-        return d, log.names
-
-    same(function)
+        with kind() as log:
+            found.append((c + a) * 2.0)
+        found.append(log.names)
+    return found
 
 
-def test_default_device_mode(same):
-    def function(a, b):
-        with torch.device(a.device.type):
-            c = torch.ones(4) + 1
-        return c * 2 + (a + b)[:4]
-
-    same(function)
+@case
+def default_device(a, b):
+    with torch.device(a.device.type):
+        c = torch.ones(4) + 1
+    return c * 2 + (a + b)[:4]
 
 
-def test_subclass_keeps_its_class(same):
-    class Mine(torch.Tensor):
-        pass
-
-    def function(a, b):
-        c = a.as_subclass(Mine) + b
-        return type(c).__name__, c.as_subclass(torch.Tensor) * 1.0
-
-    same(function)
+class Mine(torch.Tensor):
+    pass
 
 
-def test_subclass_that_overrides_operators(same):
-    class Refusing(torch.Tensor):
-        @classmethod
-        def __torch_function__(cls, function, types, args=(), kwargs=None):
-            if function is torch.Tensor.add:
-                return "refused"
-            return super().__torch_function__(function, types, args, kwargs)
-
-    def function(a, b):
-        c = (a + b).as_subclass(Refusing)
-        return c.add(b), (c * 2).as_subclass(torch.Tensor), a.add(c)
-
-    same(function)
+class Refusing(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.add:
+            return "refused"
+        return super().__torch_function__(function, types, args, kwargs)
 
 
-def test_wrapper_subclass(same):
-    from torch.testing._internal.two_tensor import (  # noqa: PLC0415
-        TwoTensor,
+@case
+def subclasses(a, b):
+    c = a.as_subclass(Mine) + b
+    d = (a + b).as_subclass(Refusing)
+    both = TwoTensor(a + 1, b * 2)
+    both = (both + both) * both
+    return [
+        *(type(c).__name__, c.as_subclass(torch.Tensor) * 1.0),
+        *(d.add(b), (d * 2).as_subclass(torch.Tensor), a.add(d)),
+        *(both.a, both.b),
+    ]
+
+
+@case
+def tensors_without_elements(a, b):
+    c = a + b
+    meta = torch.empty(4, device="meta")
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(a)
+        fake = (fake + fake) * 2.0
+    return tuple(fake.shape), str(fake.device), c, tuple((meta + meta).shape)
+
+
+@case
+def tracers(a, b):
+    made = make_fx(lambda x, y: (x + y) * x)(a + b, b)
+    traced = torch.jit.trace(lambda x, y: (x + y) * x, (a + b, b))
+    graph = torch.fx.symbolic_trace(lambda x, y: (x + y).relu() * 2)
+    return [
+        *([str(node.target) for node in made.graph.nodes], made(a, b)),
+        *(traced(a, b), traced(a * 2, b)),
+        *(graph(a + b, b), [node.name for node in graph.graph.nodes]),
+    ]
+
+
+@case
+def complex_numbers(a, b):
+    z = torch.complex(a, b)
+    return (
+        *(z + z, z * 2j, z.abs() + a, torch.view_as_real(z * z) * 2),
+        *((z.conj() + z).real, z.conj().imag + a, torch._neg_view(a) + b),
+        *(z * z.conj(), z.conj().resolve_conj()),
     )
 
-    def function(a, b):
-        both = TwoTensor(a + 1, b * 2)
-        c = (both + both) * both
-        return c.a, c.b
 
+@case
+def parameter_without_gradients(a, b):
+    parameter = torch.nn.Parameter(a.clone(), requires_grad=False)
+    return parameter + b, parameter * 2.0, type(parameter * 1).__name__
+
+
+@case
+def profiler(a, b):
+    with torch.profiler.profile() as profile:
+        result = torch.cumsum((a + b).relu(), 0)
+    names = {event.key for event in profile.key_averages()}
+    return result, "aten::cumsum" in names
+
+
+@case
+def deterministic_algorithms(a, b):
+    torch.use_deterministic_algorithms(True)
+    try:
+        empty = torch.empty(8, device=a.device)  # filled with NaN
+        return empty + a[:8], (a + b).sum()
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@case
+def default_dtype(a, b):
+    torch.set_default_dtype(torch.float64)
+    try:
+        integers = torch.arange(4, device=a.device)
+        return integers * 0.5, integers / 2, (a + b) * 0.5, integers.sum()
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_modes_mean_the_same(same, function):
     same(function)
-
-
-def test_fake_tensors(same):
-    from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415
-
-    def function(a, b):
-        c = a + b
-        with FakeTensorMode() as mode:
-            fake = mode.from_tensor(a)
-            fake = (fake + fake) * 2.0
-        return tuple(fake.shape), str(fake.device), c
-
-    same(function)
-
-
-def test_make_fx(same):
-    from torch.fx.experimental.proxy_tensor import make_fx  # noqa: PLC0415
-
-    def function(a, b):
-        graph = make_fx(lambda x, y: (x + y) * x)(a + b, b)
-        return [str(node.target) for node in graph.graph.nodes], graph(a, b)
-
-    same(function)
-
-
-def test_meta_tensors(same):
-    def function(a, b):
-        meta = torch.empty(4, device="meta")
-        return tuple((meta + meta).shape), a + b
-
-    same(function)
-
-
-def test_conjugate_and_negative_views(same):
-    def function(a, b):
-        z = torch.complex(a, b)
-        return (
-            (z.conj() + z).real,
-            z.conj().imag + a,
-            torch._neg_view(a) + b,
-            z * z.conj(),
-            z.conj().resolve_conj(),
-        )
-
-    same(function)
-
-
-def test_complex(same):
-    def function(a, b):
-        z = torch.complex(a, b)
-        return z + z, z * 2j, z.abs() + a, torch.view_as_real(z * z) * 2
-
-    same(function)
-
-
-def test_sparse(same):
-    def function(a, b):
-        sparse = (a + b).view(32, 32).to_sparse()
-        return (sparse + sparse).to_dense(), (sparse * 2.0).to_dense()
-
-    same(function)
-
-
-@pytest.mark.filterwarnings("ignore:.*(nested|prototype).*:UserWarning")
-def test_nested_tensors(same):
-    def function(a, b):
-        nested = torch.nested.nested_tensor([(a + b)[:3], a[:5]])
-        return [x * 1.0 for x in (nested * 2).unbind()]
-
-    same(function)
-
-
-def test_bfloat16(same):
-    same(lambda a, b: (a.bfloat16() + b.bfloat16()).relu() * 2)
-
-
-def test_jit_trace_and_script(same):
-    def function(a, b):
-        traced = torch.jit.trace(lambda x, y: (x + y) * x, (a + b, b))
-        return traced(a, b), traced(a * 2, b)
-
-    same(function)
-
-
-def test_symbolic_trace(same):
-    def function(a, b):
-        graph = torch.fx.symbolic_trace(lambda x, y: (x + y).relu() * 2)
-        return graph(a + b, b), [node.name for node in graph.graph.nodes]
-
-    same(function)
-
-
-def test_parameter_without_gradients(same):
-    def function(a, b):
-        parameter = torch.nn.Parameter(a.clone(), requires_grad=False)
-        return parameter + b, parameter * 2.0, type(parameter * 1).__name__
-
-    same(function)
-
-
-# PyTorch 2.11 says so at the first use.
-@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
-def test_profiler(same):
-    def function(a, b):
-        with torch.profiler.profile() as _:
-            return (a + b).relu()
-
-    same(function)
-
-
-@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
-def test_profiler_names_what_is_computed(device):
-    a = torch.ones(8, device=device)
-    with scheduler(takes=0), torch.profiler.profile() as profile:
-        b = torch.cumsum(a + a, 0)
-    assert torch.equal(b, torch.arange(2.0, 17, 2, device=device))
-    assert any("cumsum" in event.key for event in profile.key_averages())
-
-
-def test_deterministic_algorithms(same):
-    def function(a, b):
-        torch.use_deterministic_algorithms(True)
-        try:
-            empty = torch.empty(8, device=a.device)  # filled with NaN
-            return empty + a[:8], (a + b).sum()
-        finally:
-            torch.use_deterministic_algorithms(False)
-
-    same(function)
-
-
-def test_default_dtype(same):
-    def function(a, b):
-        torch.set_default_dtype(torch.float64)
-        try:
-            integers = torch.arange(4, device=a.device)
-            return integers * 0.5, integers / 2, (a + b) * 0.5, integers.sum()
-        finally:
-            torch.set_default_dtype(torch.float32)
-
-    same(function)
-
-
-def test_scheduler_inside_of_a_mode(device):
-    a = torch.ones(8, device=device)
-    with torch.inference_mode(), scheduler():
-        b = cloned(a + a)
-    assert b.tolist() == [2.0] * 8

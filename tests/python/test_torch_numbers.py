@@ -10,7 +10,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torch_support import ELEMS, NEVER_MS, gt, taken, torch, watch_anew
+from torch_support import (
+    ELEMS,
+    NEVER_MS,
+    gt,
+    is_taken,
+    leave_alone,
+    taken,
+    torch,
+    watch_anew,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -18,21 +27,6 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "figures"
 RUNS = 3
 STEPS = 40
 LIMIT_S = 900
-WINDOW = 256  # operators left to PyTorch, see rest.cpp
-
-
-def leave_alone(x):
-    """Run operators that PyTorch does itself, for longer than a window."""
-    for _ in range(2 * WINDOW):
-        torch.cumsum(x, 0)
-
-
-def is_taken(x):
-    before = taken()
-    torch.exp(x)
-    return taken() > before
-
-
 # The parent's runtimes are not the child's to change.
 FORK = """
 import os, warnings
@@ -63,30 +57,13 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     ids=["rows", "dtypes", "training"],
 )
 def test_runs_agree_in_every_bit(device, programs):
-    command = [
-        sys.executable,
-        str(SCRIPT),
-        "same",
-        "--device",
-        device,
-        "--runs",
-    ]
-    command += [str(RUNS), "--steps", str(STEPS), "--only", *programs]
+    command = [sys.executable, str(SCRIPT), "same", "--device", device]
+    command += ["--runs", str(RUNS), "--steps", str(STEPS)]
+    command += ["--only", *programs]
     result = subprocess.run(
         command, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_a_deterministic_scheduler_never_leaves_a_thread_alone(device):
-    x = torch.ones(ELEMS, device=device)
-    watch_anew()
-    with (
-        torch.no_grad(),
-        gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=True),
-    ):
-        leave_alone(x)
-        assert is_taken(x)
 
 
 def test_a_child_of_a_fork_may_be_deterministic(run_python):
@@ -104,42 +81,33 @@ def test_one_inside_another_wakes_a_thread_that_rests(device):
             assert is_taken(x)
 
 
-def test_pytorchs_own_switch_is_followed(device):
+def goes_on(device, **options):
+    """Return whether a scheduler defers after operators that are not its."""
     x = torch.ones(ELEMS, device=device)
     watch_anew()
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS, **options):
+        leave_alone(x)
+        return is_taken(x)
+
+
+def test_a_deterministic_scheduler_never_leaves_a_thread_alone(
+    device, monkeypatch
+):
+    assert goes_on(device, deterministic=True)
     torch.use_deterministic_algorithms(True)
     try:
-        with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
-            leave_alone(x)
-            assert is_taken(x)
-        with (
-            torch.no_grad(),
-            gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=False),
-        ):
-            leave_alone(x)
-            assert not is_taken(x)
+        assert goes_on(device)
+        assert not goes_on(device, deterministic=False)
     finally:
         torch.use_deterministic_algorithms(False)
-
-
-def test_ranks_of_a_process_group_are_always(device, monkeypatch):
+    # The ranks of a process group always are.
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
-    x = torch.ones(ELEMS, device=device)
-    watch_anew()
-    with (
-        torch.no_grad(),
-        gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=False),
-    ):
-        leave_alone(x)
-        assert is_taken(x)
+    assert goes_on(device, deterministic=False)
 
 
-@pytest.mark.never(
-    lambda device: device != "cpu",
-    reason="on a GPU nothing is left for its cost",
-)
-def test_a_table_says_what_is_left_to_pytorch(device):  # noqa: ARG001
+@pytest.mark.host
+def test_a_table_says_what_is_left_to_pytorch():
     dear = torch.randn(64, 256)
     cheap = torch.randn(2, 16)
     for pending in (False, True):

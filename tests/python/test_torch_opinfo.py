@@ -1,4 +1,7 @@
-"""PyTorch's own samples of every operator, compared with eager."""
+"""PyTorch's own samples of every operator, compared with eager.
+
+test_torch_composites.py has their gradients.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,19 @@ import pytest
 from torch_operations import (
     TAKEN,
     foreach_operators,
-    gradients,
+    name_of,
     operators,
-    outcome,
     own,
     samples,
 )
-from torch_support import assert_same, cloned, scheduler, taken, torch
+from torch_support import (
+    assert_same,
+    cloned,
+    outcome,
+    scheduler,
+    taken,
+    torch,
+)
 
 pytestmark = [
     pytest.mark.torch,
@@ -21,7 +30,6 @@ pytestmark = [
 ]
 
 SAMPLES = 10
-GRADIENT_SAMPLES = 3
 DTYPES = (
     torch.float32,
     torch.bfloat16,
@@ -32,10 +40,6 @@ DTYPES = (
 )
 # PyTorch 2.13's own, on processors with oneDNN.
 STRIDED_OUT_IS_WRONG = {"nn.functional.gelu"}
-
-
-def name_of(op):
-    return f"{op.name}.{op.variant_test_name}".rstrip(".").replace(".", "_")
 
 
 def forms(op):
@@ -127,37 +131,3 @@ def options(sample):
         for key, value in sample.kwargs.items()
         if key not in ("zero_size", "disable_fastpath")
     }
-
-
-def with_leaves(sample):
-    """Return a sample whose tensors are leaves of a new graph."""
-
-    def leaf(x):
-        needs = isinstance(x, torch.Tensor) and x.requires_grad
-        return x.detach().clone().requires_grad_() if needs else x
-
-    return sample.transform(leaf)
-
-
-@pytest.mark.never(
-    lambda device, op: (
-        torch.float32 not in op.supported_backward_dtypes(device)
-    ),
-    reason="has no gradients in float32",
-)
-@pytest.mark.parametrize(
-    "op", [op for op in operators(TAKEN) if op.supports_autograd], ids=name_of
-)
-def test_gradients_of_operators_that_are_taken(device, op):
-    found = samples(
-        op, device, torch.float32, GRADIENT_SAMPLES, requires_grad=True
-    )
-    expected = [
-        cloned(outcome(lambda s=s: gradients(op, with_leaves(s))))
-        for s in found
-    ]
-    with scheduler(takes=0):
-        came = [
-            outcome(lambda s=s: gradients(op, with_leaves(s))) for s in found
-        ]
-    assert_same(expected, cloned(came))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from torch_support import assert_same, in_thread, scheduler, torch
 
@@ -150,89 +148,6 @@ def test_what_was_put_off_is_not_overwritten(device, runtime, other, whose):
             before = out + 1.0
             used.wait(used.submit(op, a, b, out=out))
         assert_same(expected, before)
-
-
-COME_TOGETHER = """
-import threading
-import torch, gpuos.torch as gt
-from gpuos import defaults
-made, options = [], defaults._options
-defaults._options = lambda device: made.append(device) or options(device)
-together = threading.Barrier(8)
-def work():
-    together.wait()
-    with torch.no_grad(), gt.scheduler():
-        torch.ones(8, device={device!r}) + 1
-threads = [threading.Thread(target=work) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(len(made))
-"""
-
-
-def test_threads_that_come_first_share_one_runtime(device, run_python):
-    done = run_python(COME_TOGETHER.format(device=device))
-    assert done.stdout == "1\n", done.stderr
-
-
-def test_submissions_follow_each_other(device, runtime):
-    op = define(runtime)
-    a, b, *_ = tensors(device)
-    expected = a
-    for _ in range(8):
-        expected = slow(expected, b)
-    for _ in range(ROUNDS):
-        x, y = torch.empty_like(a), torch.empty_like(a)
-        with scheduler(takes=0):
-            runtime.submit(op, a, b, out=x)
-            for _ in range(7):
-                runtime.submit(op, x, b, out=y)
-                x, y = y, x
-            got = x * 1.0
-        assert_same(expected, got, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_random_sequences(device, runtime, seed):
-    op = define(runtime)
-    choices = random.Random(seed)
-    plan = [
-        (choices.randrange(7), *(choices.randrange(4) for _ in range(3)))
-        for _ in range(60)
-    ]
-    expected = tensors(device)
-    for kind, i, j, k in plan:
-        step(kind, expected, i, j, k, submit=None)
-    got = tensors(device)
-
-    def submit(x, y, out):
-        runtime.submit(op, x, y, out=out)
-
-    with scheduler(takes=0):
-        for kind, i, j, k in plan:
-            step(kind, got, i, j, k, submit=submit)
-    assert_same(expected, got, rtol=1e-3, atol=1e-3)
-
-
-def step(kind, x, i, j, k, *, submit):
-    """Do one of PyTorch's operations, or an own one, on some of `x`."""
-    if kind <= 1 and i not in (j, k):
-        if submit is None:
-            x[i].copy_(slow(x[j], x[k]))
-        else:
-            submit(x[j], x[k], x[i])
-    elif kind == 2:
-        x[i] = x[j] * 0.5 + x[k] * 0.25
-    elif kind == 3:
-        x[i].mul_(0.5).add_(0.1)
-    elif kind == 4:
-        x[i] = torch.cumsum(x[j], 0) / ELEMS
-    elif kind == 5:
-        x[i].copy_(x[j].flip(0))
-    elif kind == 6:
-        x[i][::2] = x[j][1::2] * 0.5
 
 
 def test_what_is_deferred_runs_the_body_that_it_was_deferred_with(device):

@@ -5,8 +5,16 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from torch_operations import operators, outcome, own, samples, tensors_in
-from torch_support import assert_same, cloned, gt, pair, scheduler, torch
+from torch_operations import operators, own, samples, tensors_in
+from torch_support import (
+    assert_same,
+    cloned,
+    gt,
+    outcome,
+    pair,
+    scheduler,
+    torch,
+)
 
 pytestmark = pytest.mark.torch
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
-from torch_support import ELEMS, assert_same, gt, pair, torch, used_bytes
+from torch_support import ELEMS, assert_same, gt, pair, torch
 
 pytestmark = pytest.mark.torch
 
-MEBI = 1 << 20
 PAIRS = {
     "add": (gt.submit_add, torch.add),
     "sub": (gt.submit_sub, torch.sub),
@@ -26,19 +23,12 @@ def requests():
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_arithmetic(device, name):
-    submit, eager = PAIRS[name]
-    a, b = pair(device)
-    out = torch.empty_like(a)
-    submit(a, b, out)
-    gt.flush(sync=True)
-    assert_same(eager(a, b), out)
-
-
-@pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(
     "dtype",
-    [torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.int64],
+    [
+        getattr(torch, name)
+        for name in ("float16", "bfloat16", "float32", "float64", "int64")
+    ],
     ids=str,
 )
 def test_dtypes(device, name, dtype):
@@ -71,67 +61,22 @@ def test_nothing_is_done_for_no_elements(device, shape):
         gt.submit_reduce("sum", x, torch.ones((), device=device))
 
 
-def test_out_may_be_an_input(device):
-    a, b = pair(device)
-    expected = (a + b) * b
-    gt.submit_add(a, b, a)
-    gt.submit_mul(a, b, a)
-    gt.flush(sync=True)
-    assert_same(expected, a)
-
-
-@pytest.mark.parametrize("dims", [None, [], [0], [-1], [0, 1], [1, -1], [2]])
 @pytest.mark.parametrize(
-    "name",
-    ["sum", "mean", "prod", "amax", "any", "all", "argmax", "argmin"],
+    ("name", "dims"),
+    [("sum", [2]), ("sum", 2), ("argmax", []), ("argmax", [0, 1])],
 )
-def test_reduce_is_right_or_refused_at_once(device, name, dims):
-    x = torch.arange(6.0, device=device).view(2, 3)
-    made = make_reduced(name, x, dims)
-    out = torch.empty((2, 3) if made is None else made.shape, device=device)
-    out = out if made is None else out.to(made.dtype)
-    try:
-        gt.submit_reduce(name, x, out, dims)
-    except (ValueError, IndexError, RuntimeError):
-        if isinstance(dims, list) and len(dims) == 1 and dims[0] < 2:
-            raise
-        gt.flush(sync=True)
-        return
-    assert made is not None
-    gt.flush(sync=True)
-    assert torch.equal(made, out)
-
-
-@pytest.mark.parametrize("dims", [[], [0, 1]])
-def test_argmax_is_of_one_dimension_or_of_all(device, dims):
+def test_a_reduction_of_wrong_dimensions_is_refused_at_once(device, name, dims):
     out = torch.empty((), device=device, dtype=torch.int64)
-    with pytest.raises((ValueError, RuntimeError)):
-        gt.submit_reduce("argmax", torch.ones(2, 3, device=device), out, dims)
+    with pytest.raises((ValueError, IndexError, RuntimeError)):
+        gt.submit_reduce(name, torch.ones(2, 3, device=device), out, dims)
 
 
-def make_reduced(name, x, dims):
-    """Return eager's result; its functions take one dimension or several."""
-    if dims is None or (dims == [] and name not in ("argmax", "argmin")):
-        dims = [0, 1]
-        if name in ("argmax", "argmin"):
-            return getattr(torch, name)(x)
-    try:
-        if name in ("prod", "argmax", "argmin"):
-            for dim in sorted(dims, reverse=True):
-                x = getattr(torch, name)(x, dim)
-            return x if name == "prod" or len(dims) == 1 else None
-        return getattr(torch, name)(x, dim=dims)
-    except (RuntimeError, IndexError):
-        return None
-
-
-def test_operator_of_an_expression(device):
-    x, y = pair(device)
-    out = torch.empty_like(x)
-    gt.register_elementwise("axpy", "o = 2 * x + y")
-    gt.submit_elementwise("axpy", x, y, out=out)
+def test_a_reduction_has_the_names_and_the_dimensions_of_pytorch(device):
+    x = torch.arange(6.0, device=device).view(2, 3)
+    out = torch.empty(2, 1, device=device)
+    gt.submit_reduce("max", x, out, -1, keepdim=True)
     gt.flush(sync=True)
-    assert_same(2 * x + y, out)
+    assert torch.equal(x.amax(-1, keepdim=True), out)
 
 
 def test_operators_survive_shutdown_and_init(device):
@@ -154,19 +99,6 @@ def test_more_operators_than_a_table_of_128(device):
         gt.submit_elementwise(f"times{k}", x, out=outs[k])
     gt.flush(sync=True)
     assert_same(torch.arange(200.0, device=device)[:, None] * x, outs)
-
-
-@pytest.mark.parametrize("name", ["sum", "mean"])
-@pytest.mark.parametrize("dim", [None, 0, -1, (0, 1)])
-@pytest.mark.parametrize("keepdim", [False, True])
-def test_reductions(device, name, dim, keepdim):
-    a = torch.randn(8, 6, 4, device=device)
-    given = {} if dim is None else {"dim": dim, "keepdim": keepdim}
-    expected = getattr(torch, name)(a, **given)
-    out = torch.empty_like(expected)
-    gt.submit_reduce(name, a, out, **given)
-    gt.flush(sync=True)
-    assert_same(expected, out)
 
 
 def test_requests_are_done_in_order(device):
@@ -193,25 +125,6 @@ def test_flush_is_ordered_before_later_work_of_pytorch(device):
     assert_same(expected, a)
 
 
-def test_pending_counts_requests(device):
-    a, b = pair(device)
-    outs = [torch.empty_like(a) for _ in range(10)]
-    for out in outs:
-        gt.submit_add(a, b, out)
-    assert gt.pending() == 10
-    gt.flush()
-    assert gt.pending() == 0
-
-
-def test_shutdown_runs_what_is_pending(device):
-    a, b = pair(device)
-    out = torch.zeros_like(a)
-    gt.submit_add(a, b, out)
-    gt.shutdown()
-    assert gt.pending() == 0
-    assert_same(a + b, out)
-
-
 def test_shutdown_twice_and_init_twice(device):
     gt.shutdown()
     gt.shutdown()
@@ -225,40 +138,6 @@ def test_shutdown_twice_and_init_twice(device):
     assert_same(a + b, out)
 
 
-def test_tensors_are_held_until_they_are_done(device):
-    out = torch.empty(100, ELEMS, device=device)
-    for k in range(100):
-        x = torch.full((ELEMS,), float(k), device=device)
-        gt.submit_add(x, x, out[k])
-        del x
-    gc.collect()
-    others = [torch.full((ELEMS,), -1.0, device=device) for _ in range(100)]
-    gt.flush(sync=True)
-    assert out[:, 0].tolist() == [2.0 * k for k in range(100)]
-    assert others[0][0] == -1
-
-
-@pytest.mark.alone
-def test_memory_is_flat_over_many_flushes(device):
-    a, b = pair(device)
-    outs = [torch.empty_like(a) for _ in range(4)]
-
-    def flush_often():
-        for _ in range(10_000):
-            for out in outs:
-                gt.submit_add(a, b, out)
-            gt.flush(sync=False)
-        gt.flush(sync=True)
-
-    # Warm up: by then each of many threads has its memory, and background
-    # compilations and loads are done. A leak continues.
-    flush_often()
-    before = used_bytes(device)
-    flush_often()
-    assert used_bytes(device) - before < 16 * MEBI
-    assert_same(a + b, outs[3])
-
-
 def test_wrong_requests_are_refused_at_once(device):
     a, b = pair(device)
     for bad in (
@@ -268,6 +147,7 @@ def test_wrong_requests_are_refused_at_once(device):
         lambda: gt.submit_add(a, b),
         lambda: gt.submit_unary("no such function", a, b),
         lambda: gt.submit_binary("no such function", a, b, a),
+        lambda: gt.submit_binary("relu", a, b, a),
         lambda: gt.submit_reduce("no such function", a, b),
         lambda: gt.submit_elementwise("no such key", a, out=b),
         lambda: gt.register_elementwise("broken", "o = +"),
@@ -279,21 +159,3 @@ def test_wrong_requests_are_refused_at_once(device):
     gt.submit_add(a, a, b)
     gt.flush(sync=True)
     assert_same(a + a, b)
-
-
-def test_requests_of_a_tensor_that_needs_gradients_are_refused(device):
-    a, b = pair(device)
-    with pytest.raises((ValueError, RuntimeError), match="grad"):
-        gt.submit_add(a.requires_grad_(), b, b)
-
-
-def test_requests_and_a_scheduler_together(device):
-    a, b = pair(device)
-    expected = (a + b) * 2 + b
-    out = torch.empty_like(a)
-    with gt.scheduler():
-        c = a + b
-        gt.submit_mul(c, torch.full_like(c, 2.0), out)
-        gt.flush()
-        d = out + b
-    assert_same(expected, d)

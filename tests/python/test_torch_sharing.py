@@ -16,9 +16,7 @@ from torch_support import NEVER_MS, cloned, gt, scheduler, torch
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.never(
-        lambda device: device != "cpu", reason="NumPy has no memory of a GPU"
-    ),
+    pytest.mark.host,  # NumPy has no memory of a GPU
     pytest.mark.filterwarnings("ignore:The given .* is not writable"),
 ]
 
@@ -157,11 +155,7 @@ def program(seed, way, folder, in_scheduler):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_programs_in_which_numpy_writes_between_operations(
-    device,  # noqa: ARG001
-    tmp_path,
-    way,
-):
+def test_programs_in_which_numpy_writes_between_operations(tmp_path, way):
     for seed in range(20):
         with torch.no_grad():
             expected = program(seed, way, tmp_path, torch.no_grad)
@@ -191,19 +185,19 @@ def is_deferred(tensor):
     ],
     ids=["array", "slice", "bytearray", "private map", "load", "share_memory_"],
 )
-def test_what_nobody_else_has_is_deferred(device, tmp_path, make):  # noqa: ARG001
+def test_what_nobody_else_has_is_deferred(tmp_path, make):
     assert is_deferred(make(tmp_path)) == (1, 1)
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "numpy" in way])
-def test_what_nobody_has_any_more_is_deferred(device, tmp_path, way):  # noqa: ARG001
+def test_what_nobody_has_any_more_is_deferred(tmp_path, way):
     tensor, other = WAYS[way](tmp_path)
     assert is_deferred(tensor) == (0, 0)
     del other
     assert is_deferred(tensor) == (1, 1)
 
 
-def test_read_only_maps_are_deferred(device, tmp_path):  # noqa: ARG001
+def test_read_only_maps_are_deferred(tmp_path):
     own = np.memmap(file_of(tmp_path), np.float32, "r")
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
         for tensor in (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 
 import pytest
 from deadlines import WAIT_S
-from torch_support import assert_same, gt, scheduler, torch
+from torch_support import assert_same, gt, in_threads, scheduler, torch
 
 import gpuos
 from gpuos import defaults
@@ -102,19 +103,6 @@ def kept_name(rt):
     return "host" if rt.backend == "host" else "cuda:0"
 
 
-def test_own_operators_are_in_order_again(device):
-    for _ in range(3):
-        rt = gt.runtime(device)
-        op = rt.define("more", "o = x + 1")
-        with gt.scheduler():
-            x = torch.zeros(16, device=device) + 1
-            out = torch.empty_like(x)
-            rt.submit(op, x, out=out)
-            y = out * 3
-        assert_same(y, torch.full((16,), 6.0, device=device))
-        gt.shutdown()
-
-
 def test_a_scheduler_refuses_it(device):
     with (
         gt.scheduler(),
@@ -154,20 +142,18 @@ def test_requests_of_other_threads_meanwhile(device):
             if out[0].item() != k * k:
                 wrong.append(k)
 
-    workers = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-    for worker in workers:
-        worker.start()
-    for _ in range(20):
-        gt.shutdown()
-    is_done.set()
-    for worker in workers:
-        worker.join()
+    def shut_down():
+        for _ in range(20):
+            gt.shutdown()
+        is_done.set()
+
+    in_threads(shut_down, *(functools.partial(work, k) for k in range(3)))
     assert wrong == []
 
 
 def test_no_thread_and_no_memory_stays(run_python):
     text = """
-import gc, os, time
+import functools, gc, os, time
 from collections import Counter
 from pathlib import Path
 import torch

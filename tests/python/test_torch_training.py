@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from torch_support import assert_same, cloned, scheduler, torch
+from torch_support import compare, torch
 
 pytestmark = [
     pytest.mark.torch,
@@ -105,25 +105,6 @@ def train(kind, make_optimizer, device, steps=STEPS):
     return losses, model.state_dict(), optimizer.state_dict()["state"]
 
 
-def compare(function, takes=1):
-    expected = cloned(function())
-    with scheduler(takes=takes):
-        came = function()
-    assert_same(expected, cloned(came), **TRAINED)
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_gradients_of_a_model(device, kind):
-    def gradients():
-        model = made(kind, device)
-        x, labels = data(device)
-        x = x.requires_grad_()
-        F.cross_entropy(model(x), labels).backward()
-        return [x.grad, *(p.grad for p in model.parameters())]
-
-    compare(gradients)
-
-
 @pytest.mark.parametrize("foreach", [False, True])
 @pytest.mark.parametrize(
     ("name", "options"),
@@ -143,14 +124,7 @@ def test_steps_of_an_optimizer(device, name, options, foreach):
         kind = getattr(torch.optim, name)
         return kind(parameters, foreach=foreach, **options)
 
-    compare(lambda: train(Perceptron, make, device))
-
-
-def test_training_of_a_transformer(device):
-    def make(parameters):
-        return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
-
-    compare(lambda: train(Transformer, make, device))
+    compare(lambda: train(Perceptron, make, device), tolerances=TRAINED)
 
 
 def test_optimizer_that_looks_at_the_loss_again(device):
@@ -167,7 +141,7 @@ def test_optimizer_that_looks_at_the_loss_again(device):
 
         return [optimizer.step(closure).item() for _ in range(2)]
 
-    compare(run)
+    compare(run, tolerances=TRAINED)
 
 
 def test_optimizer_written_with_plain_operations(device):
@@ -184,7 +158,7 @@ def test_optimizer_written_with_plain_operations(device):
                     p.data -= 0.1 * m / (m.abs() + 1e-3)
         return model.state_dict()
 
-    compare(run, takes=100)
+    compare(run, tolerances=TRAINED, takes=100)
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -198,7 +172,7 @@ def test_double_backward_of_a_model(device, kind):
         (slope.square().sum() + loss).backward()
         return [p.grad for p in model.parameters()]
 
-    compare(run)
+    compare(run, tolerances=TRAINED)
 
 
 @pytest.mark.filterwarnings("ignore:Mismatch dtype:UserWarning")
@@ -212,11 +186,8 @@ def test_autocast_of_a_model(device, kind):
         loss.backward()
         return [loss, *(p.grad for p in model.parameters())]
 
-    expected = cloned(run())
-    with scheduler():
-        came = cloned(run())
     # A rounding to bfloat16 that falls otherwise is a step of bfloat16.
-    assert_same(expected, came, rtol=2e-2, atol=1e-3)
+    compare(run, tolerances={"rtol": 2e-2, "atol": 1e-3})
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
@@ -228,7 +199,7 @@ def test_inference_of_a_model(device, kind, mode):
         with mode():
             return [model(x * k) for k in range(1, 4)]
 
-    compare(run)
+    compare(run, tolerances=TRAINED)
 
 
 def test_hooks_of_modules(device):
@@ -248,32 +219,7 @@ def test_hooks_of_modules(device):
         F.cross_entropy(model(x), labels).backward()
         return seen, x.grad
 
-    compare(run)
-
-
-def test_gradients_over_several_small_batches(device):
-    def run():
-        model = made(Perceptron, device).eval()
-        x, labels = data(device)
-        for part, some in zip(x.split(2), labels.split(2), strict=True):
-            (F.cross_entropy(model(part), some) / 4).backward()
-        return [p.grad for p in model.parameters()]
-
-    compare(run)
-
-
-def test_batch_norm_keeps_its_statistics(device):
-    def run():
-        torch.manual_seed(6)
-        model = torch.nn.Sequential(
-            torch.nn.Linear(16, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU()
-        ).to(device)
-        x, _ = data(device)
-        for _ in range(STEPS):
-            model(x + 1).square().mean().backward()
-        return model.state_dict(), [p.grad for p in model.parameters()]
-
-    compare(run)
+    compare(run, tolerances=TRAINED)
 
 
 def test_gradient_scaler(device):
@@ -289,17 +235,4 @@ def test_gradient_scaler(device):
             scaler.update()
         return model.state_dict(), scaler.get_scale()
 
-    compare(run)
-
-
-def test_parametrized_and_functional_calls(device):
-    def run():
-        model = made(Perceptron, device).eval()
-        torch.nn.utils.parametrizations.weight_norm(model.layers[0])
-        x, _ = data(device)
-        doubled = {name: p * 2 for name, p in model.named_parameters()}
-        once = torch.func.functional_call(model, doubled, (x,))
-        once.sum().backward()
-        return once, [p.grad for p in model.parameters()]
-
-    compare(run)
+    compare(run, tolerances=TRAINED)

@@ -6,8 +6,8 @@ import contextlib
 import functools
 import math
 
-from torch_operations import gradients, outcome, samples, tensors_in
-from torch_support import torch
+from torch_operations import gradients, samples, tensors_in
+from torch_support import outcome, torch
 
 DTYPES = (torch.float32, torch.int64, torch.bool)
 SAMPLES = 4

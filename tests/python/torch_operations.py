@@ -42,52 +42,13 @@ REDUCTIONS = """
     std sum var linalg.vector_norm
 """
 TAKEN = frozenset(f"{UNARY} {BINARY} {CASTS} {NEURAL} {REDUCTIONS}".split())
-FOREACH = frozenset(
-    f"_foreach_{name}"
-    for name in [
-        "abs",
-        "acos",
-        "add",
-        "addcdiv",
-        "addcmul",
-        "asin",
-        "atan",
-        "ceil",
-        "clamp_max",
-        "clamp_min",
-        "cos",
-        "cosh",
-        "div",
-        "erf",
-        "erfc",
-        "exp",
-        "expm1",
-        "floor",
-        "lerp",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "maximum",
-        "minimum",
-        "mul",
-        "neg",
-        "pow",
-        "reciprocal",
-        "round",
-        "rsqrt",
-        "sigmoid",
-        "sign",
-        "sin",
-        "sinh",
-        "sqrt",
-        "sub",
-        "tan",
-        "tanh",
-        "trunc",
-    ]
-)
+LISTS = """
+    abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div
+    erf erfc exp expm1 floor lerp lgamma log log10 log1p log2 maximum minimum
+    mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh
+    trunc
+"""
+FOREACH = frozenset(f"_foreach_{name}" for name in LISTS.split())
 
 # Their results are not defined, or they need what a test has not.
 UNDEFINED = (
@@ -118,6 +79,10 @@ def databases():
             )
     except ImportError as error:
         pytest.skip(str(error), allow_module_level=True)
+
+
+def name_of(op):
+    return f"{op.name}.{op.variant_test_name}".rstrip(".").replace(".", "_")
 
 
 def operators(names=None):
@@ -164,14 +129,6 @@ def own(sample):
     return sample.transform(
         lambda x: x.detach().clone() if isinstance(x, torch.Tensor) else x
     )
-
-
-def outcome(function):
-    """Return what a call returns, or the kind and text of its error."""
-    try:
-        return function()
-    except Exception as error:  # noqa: BLE001 (compared with eager's)
-        return f"{type(error).__name__}: {str(error).splitlines()[:1]}"
 
 
 def tensors_in(value):

@@ -11,6 +11,8 @@ from torch_support import torch
 
 from gpuos.torch import scheduling
 
+# The places of operands that are conditions.
+CONDITIONS = {"where": 0, "masked_fill": 1, "masked_fill_": 1}
 TABLE = Path(scheduling.__file__).parent / "bridge/table.h"
 
 
@@ -53,6 +55,8 @@ class Overload:
             value = None
             if kind in ("Tensor", "Optional[Tensor]"):
                 value = fresh(next(turn))
+                if place == CONDITIONS.get(self.name.split(".")[0]):
+                    value = value > 0.6
             elif kind == "List[Tensor]":
                 value = [fresh(next(turn))]
             elif kind == "List[number]":

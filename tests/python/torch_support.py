@@ -51,6 +51,22 @@ def taken():
     return gt.stats()["intercepted"]
 
 
+WINDOW = 256  # operators left to PyTorch, see rest.cpp
+
+
+def leave_alone(x):
+    """Run operators that PyTorch does itself, for longer than a window."""
+    for _ in range(2 * WINDOW):
+        torch.cumsum(x, 0)
+
+
+def is_taken(x):
+    """Return whether an operation on `x` is deferred now."""
+    before = taken()
+    torch.exp(x)
+    return taken() > before
+
+
 def has_come_true(question):
     """Ask until the answer is yes or the time is over."""
     end = time.monotonic() + WAIT_S
@@ -149,6 +165,16 @@ def steps(tensor):
     ]
 
 
+def compare(function, *inputs, takes=1, tolerances=None, **options):
+    """Compare `function(*inputs)` and its effects on them with eager."""
+    own = cloned(list(inputs))
+    expected = cloned([function(*own), own])
+    own = cloned(list(inputs))
+    with scheduler(takes=takes, **options):
+        result = function(*own)
+    assert_same(expected, cloned([result, own]), **(tolerances or {}))
+
+
 class Same:
     """Runs functions of two vectors eagerly and scheduled, and compares."""
 
@@ -167,35 +193,49 @@ class Same:
         """
         for enabled in grad:
             with torch.set_grad_enabled(enabled):
-                inputs = pair(self.device)
-                expected = cloned([function(*inputs), inputs])
-                inputs = pair(self.device)
-                with scheduler(takes=takes, **options):
-                    result = function(*inputs)
-                assert_same(expected, cloned([result, inputs]))
+                compare(function, *pair(self.device), takes=takes, **options)
 
     def training(self, function, **options):
         """Compare `function`, which needs gradients."""
         self(function, grad=(True,), **options)
 
 
-def in_thread(function):
-    """Return the result of `function` in another thread, or raise its error."""
-    results = []
+def in_threads(*functions):
+    """Return the result of each, run in a thread; raise the first error."""
+    results = [None] * len(functions)
     errors = []
 
-    def run():
+    def run(k):
         try:
-            results.append(function())
+            results[k] = functions[k]()
         except BaseException as error:  # noqa: BLE001 (handed on)
             errors.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    threads = [
+        threading.Thread(target=run, args=(k,), daemon=True)
+        for k in range(len(functions))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive(), "hangs"
     if errors:
         raise errors[0]
-    return results[0]
+    return results
+
+
+def in_thread(function):
+    """Return the result of `function` in another thread, or raise its error."""
+    return in_threads(function)[0]
+
+
+def outcome(function, *arguments):
+    """Return the result of a call, or the kind and first line of its error."""
+    try:
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001 (compared with eager's)
+        return f"{type(error).__name__}: {str(error).splitlines()[:1]}"
 
 
 def error_of(function):

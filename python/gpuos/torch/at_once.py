@@ -25,24 +25,16 @@ def submit(
     _write(name, lambda: function(*operands), operands, out)
 
 
-def submit_add(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /) -> None:
-    """Compute ``out = a + b`` now."""
-    submit("add", (a, b), out)
+def _submit_named(name: str) -> Callable[..., None]:
+    def call(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /) -> None:
+        submit(name, (a, b), out)
+
+    return call
 
 
-def submit_sub(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /) -> None:
-    """Compute ``out = a - b`` now."""
-    submit("sub", (a, b), out)
-
-
-def submit_mul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /) -> None:
-    """Compute ``out = a * b`` now."""
-    submit("mul", (a, b), out)
-
-
-def submit_div(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /) -> None:
-    """Compute ``out = a / b`` now."""
-    submit("div", (a, b), out)
+submit_add, submit_sub, submit_mul, submit_div = map(
+    _submit_named, ("add", "sub", "mul", "div")
+)
 
 
 def submit_rows(

@@ -67,7 +67,6 @@ class BuildProcess:
         self._target = Path(plan["target"])
         self._began = time.monotonic()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (lives as this)
-        self._lines: list[dict[str, Any]] = []
         # Not of the terminal's group: whether Ctrl-C ends this process is its
         # own matter, and the other one follows it.
         self._process = subprocess.Popen(
@@ -91,20 +90,18 @@ class BuildProcess:
         """Return whether there is a result; never waits."""
         return self._process.poll() is not None
 
-    def new_lines(self) -> list[dict[str, Any]]:
-        """Return the messages since the last call, see build_worker.py."""
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the messages so far, see build_worker.py."""
         size = os.fstat(self._output.fileno()).st_size
         whole = os.pread(self._output.fileno(), size, 0).decode(
             errors="replace"
         )
-        lines = whole.split("\n")[:-1][len(self._lines) :]
         found = []
-        for line in lines:
+        for line in whole.split("\n")[:-1]:
             try:
                 found.append(json.loads(line))
             except ValueError:
                 found.append({"error": whole})  # Python's, as it broke down
-        self._lines += found
         return found
 
     def seconds(self) -> float:
@@ -115,8 +112,7 @@ class BuildProcess:
         """Raise CompileError if it has ended without a bridge."""
         if self._target.exists():
             return
-        self.new_lines()
-        errors = [line["error"] for line in self._lines if "error" in line]
+        errors = [line["error"] for line in self.lines() if "error" in line]
         code = self._process.returncode
         what = errors[-1] if errors else f"its process ended with {code}"
         raise gpuos.CompileError(f"gpuos.torch: compiling the bridge: {what}")

@@ -19,6 +19,7 @@ It prints a line of JSON for each step: `{"done": 1, "of": 2, "says":
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -28,6 +29,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -47,95 +50,74 @@ class Stopped(Exception):
     """The result is not wanted any more."""
 
 
-class Command:
-    """One run of a compiler, with all that it starts."""
-
-    def __init__(self, words: list[str], scratch: Path, number: int) -> None:
-        self.words = words
-        self._output = scratch / f"{number}.log"
-        with self._output.open("wb") as output:
-            self._process = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=scratch,
-                env={**os.environ, "TMPDIR": str(scratch)},
-                start_new_session=True,
-            )
-
-    def has_ended(self) -> bool:
-        return self._process.poll() is not None
-
-    def says(self) -> str:
-        """Return its warnings; raise Failed with its errors."""
-        text = self._output.read_text(errors="replace")
-        code = self._process.returncode
-        if code != 0:
-            words = " ".join(self.words)
-            raise Failed(f"{words}: exit code {code}\n{text.rstrip()}")
-        return text
-
-    def end(self) -> None:
-        """Kill it and its children, unless it has ended."""
-        if not self.has_ended():
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+def run(words: list[str], scratch: Path) -> str:
+    """Run one compiler; return its warnings, or raise Failed with its errors."""
+    if _stop.is_set():
+        raise Stopped
+    with tempfile.TemporaryFile(dir=scratch) as output:
+        code = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=output,  # a process that outlives it would hold a pipe
+            stderr=output,
+            cwd=scratch,
+            env={**os.environ, "TMPDIR": str(scratch)},
+            check=False,
+        ).returncode
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    if code != 0:
+        said = f"{' '.join(words)}: exit code {code}\n{text.rstrip()}"
+        raise Failed(said)
+    return text
 
 
-class Work:
-    """The steps of one plan."""
-
-    def __init__(self, plan: dict[str, Any], scratch: Path) -> None:
-        self._plan = plan
-        self._scratch = scratch
-        self._end = time.monotonic() + plan["deadline_s"]
-        self._started = self._done = 0
-        self._of = len(plan["units"]) + 1
-
-    def run(self) -> None:
-        units, objects = [], []
-        for name, text in self._plan["units"].items():
-            unit = self._scratch / name
-            unit.write_text(text)
-            units.append(unit)
-            objects.append(str(unit.with_suffix(".o")))
-        words = [
-            [*self._plan["compile"], str(unit), "-o", made]
-            for unit, made in zip(units, objects, strict=True)
-        ]
-        self._run_all(words)
-        target = Path(self._plan["target"])
-        linked = self._scratch / "linked.so"
-        link = [*self._plan["link"], *objects, "-o", str(linked)]
-        self._run_all([[*link, *self._plan["trailing"]]])
-        linked.replace(target)
-
-    def _run_all(self, waiting: list[list[str]]) -> None:
-        running: list[Command] = []
+def run_all(
+    plan: dict[str, Any], commands: list[list[str]], scratch: Path
+) -> Iterator[str]:
+    """Run compilers, `at_a_time`; yield the warnings of each that has ended."""
+    with futures.ThreadPoolExecutor(plan["at_a_time"]) as pool:
+        running = {pool.submit(run, words, scratch) for words in commands}
         try:
-            while waiting or running:
-                while waiting and len(running) < self._plan["at_a_time"]:
-                    self._started += 1
-                    running.append(
-                        Command(waiting.pop(0), self._scratch, self._started)
+            while running:
+                ended, running = futures.wait(
+                    running, LOOK_S, futures.FIRST_COMPLETED
+                )
+                for one in ended:
+                    yield one.result()
+                if _stop.is_set():
+                    raise Stopped
+                if time.monotonic() > plan["end"]:
+                    limit = plan["deadline_s"]
+                    raise Failed(
+                        f"expected the compiler to end within {limit} s"
                     )
-                for command in [one for one in running if one.has_ended()]:
-                    running.remove(command)
-                    says = command.says()
-                    self._done += 1
-                    tell(done=self._done, of=self._of, says=says)
-                self._wait()
-        finally:
-            for command in running:
-                command.end()
+        except BaseException:
+            # It is repeated, because a compiler may begin meanwhile.
+            while running:
+                _stop.set()
+                os.killpg(0, signal.SIGTERM)
+                running = futures.wait(running, LOOK_S).not_done
+            raise
 
-    def _wait(self) -> None:
-        if _stop.wait(LOOK_S):
-            raise Stopped
-        if time.monotonic() > self._end:
-            limit = self._plan["deadline_s"]
-            raise Failed(f"expected the compiler to end within {limit} s")
+
+def work(plan: dict[str, Any], scratch: Path) -> None:
+    """Follow a plan."""
+    plan["end"] = time.monotonic() + plan["deadline_s"]
+    objects, commands = [], []
+    for name, text in plan["units"].items():
+        unit = scratch / name
+        unit.write_text(text)
+        objects.append(f"{unit}.o")
+        commands.append([*plan["compile"], str(unit), "-o", objects[-1]])
+    linked = scratch / "linked.so"
+    link = [*plan["link"], *objects, "-o", str(linked), *plan["trailing"]]
+    said = itertools.chain(
+        run_all(plan, commands, scratch), run_all(plan, [link], scratch)
+    )
+    for done, says in enumerate(said, start=1):
+        tell(done=done, of=len(commands) + 1, says=says)
+    linked.replace(plan["target"])
 
 
 def tell(**line: Any) -> None:
@@ -153,6 +135,8 @@ def watch_input() -> None:
 
 def main() -> int:
     """Follow the plan; return the exit code."""
+    # The compilers are in the process group of this process, which sends SIGTERM
+    # to all of it and only notes its own.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: _stop.set())
     line = sys.stdin.buffer.readline()
@@ -169,7 +153,7 @@ def main() -> int:
         shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder))
     try:
-        Work(plan, scratch).run()
+        work(plan, scratch)
     except (Failed, OSError) as error:
         with contextlib.suppress(OSError):
             refusal.write_text(str(error))

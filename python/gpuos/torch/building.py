@@ -167,11 +167,14 @@ def is_built() -> bool:
 
 
 def _follow(process: BuildProcess, report: Callable[[str], None]) -> None:
+    told = 0
     while True:
         has_ended = process.has_ended()
-        for line in process.new_lines():
+        lines = process.lines()
+        for line in lines[told:]:
             if "done" in line:
                 report(f"{line['says']}{line['done']} of {line['of']}")
+        told = len(lines)
         if has_ended:
             break
         time.sleep(LOOK_S)

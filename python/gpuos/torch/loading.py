@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib
 import importlib.util
 import os
 import struct
@@ -13,54 +14,23 @@ import torch
 
 import gpuos
 from gpuos import choosing, defaults
-from gpuos.torch.composites import COMPOSITE
+from gpuos.torch.composites import passes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import ModuleType
 
 # These look at no elements, or consist of operators that are deferred. They
 # pass while others are pending.
-VIEWS = [
-    "view",
-    "alias",
-    "detach",
-    "as_strided",
-    "expand",
-    "permute",
-    "transpose.int",
-    "t",
-    "select.int",
-    "slice.Tensor",
-    "squeeze",
-    "squeeze.dim",
-    "squeeze.dims",
-    "unsqueeze",
-    "unbind.int",
-    "split.Tensor",
-    "split_with_sizes",
-    "unfold",
-    "diagonal",
-    "view.dtype",
-    "_reshape_alias",
-    "_unsafe_view",
-    "is_set_to",
-    "sym_size.int",
-    "empty_like",
-    "empty.memory_format",
-    "empty_strided",
-    "new_empty",
-    "new_empty_strided",
-    "zeros",
-    "zeros_like",
-    "new_zeros",
-    "ones",
-    "ones_like",
-    "new_ones",
-    "full",
-    "full_like",
-    "new_full",
-]
+_VIEWS = """
+    view alias detach as_strided expand permute transpose.int t select.int
+    slice.Tensor squeeze squeeze.dim squeeze.dims unsqueeze unbind.int
+    split.Tensor split_with_sizes unfold diagonal view.dtype _reshape_alias
+    _unsafe_view is_set_to sym_size.int empty_like empty.memory_format
+    empty_strided new_empty new_empty_strided zeros zeros_like new_zeros ones
+    ones_like new_ones full full_like new_full
+"""
 
 NAME = "_bridge"  # as its C++ has it
 IMPLICIT = "CompositeImplicitAutograd"
@@ -121,11 +91,10 @@ def load(path: Path) -> ModuleType:
         text = f"gpuos.torch: {str(error).splitlines()[0]}"
         raise choosing.UntriedPyTorch(text) from None
     known = _aten(torch._C._dispatch_get_all_op_names())
-    passing = set(COMPOSITE)
     watch = module.setup(
-        [name for name in composite() if name in passing],
-        sorted(_with_kernel(IMPLICIT) - passing),
-        [name for name in VIEWS if name in known],
+        [name for name in composite() if passes(name)],
+        sorted(n for n in _with_kernel(IMPLICIT) if not passes(n)),
+        [name for name in _VIEWS.split() if name in known],
         sorted(
             _with_kernel(
                 "CompositeExplicitAutograd",
@@ -134,8 +103,8 @@ def load(path: Path) -> ModuleType:
         ),
         _bridge_of_runtime,
         _stream_handle,
-        _retire,
-        _join,
+        _of_scheduling("retire"),
+        _of_scheduling("join"),
     )
     gpuos._core._watch_arrays(watch)
     _guard_sharing(module)
@@ -145,16 +114,12 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def _retire() -> None:
-    from gpuos.torch import scheduling  # noqa: PLC0415 (which imports this)
+def _of_scheduling(name: str) -> Callable[[], None]:
+    def call() -> None:
+        # It imports this module.
+        getattr(importlib.import_module("gpuos.torch.scheduling"), name)()
 
-    scheduling.retire()
-
-
-def _join() -> None:
-    from gpuos.torch import scheduling  # noqa: PLC0415 (which imports this)
-
-    scheduling.join()
+    return call
 
 
 def _guard_sharing(module: ModuleType) -> None:

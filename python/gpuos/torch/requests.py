@@ -21,33 +21,14 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 _registered: dict[str, Expression] = {}
-_REDUCTIONS = {
-    "sum": "sum",
-    "mean": "mean",
-    "prod": "prod",
-    "max": "amax",
-    "min": "amin",
-    "amax": "amax",
-    "amin": "amin",
-    "any": "any",
-    "all": "all",
-    "argmax": "argmax",
-    "argmin": "argmin",
-    "logsumexp": "logsumexp",
-}
+_NAMES = "sum mean prod max min amax amin any all argmax argmin logsumexp"
+_REDUCTIONS = {name: name for name in _NAMES.split()}
+_REDUCTIONS |= {"max": "amax", "min": "amin"}
 _PLACES = ("argmax", "argmin")  # of one dimension, or of all
-_STATS = (
-    "intercepted",
-    "fallbacks",
-    "left",
-    "saved_ns",
-    "flushes",
-    "tasks",
-    "programs",
-    "unwritten",
-    "compiling",
-    "pending",
-)
+_STATS = """
+    intercepted fallbacks left saved_ns flushes tasks programs unwritten
+    compiling pending
+"""
 
 
 def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
@@ -280,5 +261,7 @@ def stats() -> dict[str, int]:
     ``eager`` schedulers were entered while there was no bridge.
     """
     module = bridge_if_loaded()
-    counted = dict.fromkeys(_STATS, 0) if module is None else module.stats()
+    counted = (
+        dict.fromkeys(_STATS.split(), 0) if module is None else module.stats()
+    )
     return {**counted, "eager": scheduling.count_of_eager()}

@@ -85,27 +85,16 @@ PyObject* rows(PyObject* function, PyObject* const* arguments,
   });
 }
 
-PyObject* power(PyObject* function, PyObject* const* arguments,
-                std::size_t flags, PyObject* names) {
+/// A function of `kCount` arguments without names.
+template <auto kTake, Py_ssize_t kCount>
+PyObject* of_all(PyObject* function, PyObject* const* arguments,
+                 std::size_t flags, PyObject* names) {
   return call(function, arguments, flags, names, [&](Py_ssize_t count) {
-    if (count != 2 || names != nullptr) return Tensor();
-    return take_power(arguments[0], arguments[1]);
-  });
-}
-
-PyObject* clamp(PyObject* function, PyObject* const* arguments,
-                std::size_t flags, PyObject* names) {
-  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
-    if (count != 3 || names != nullptr) return Tensor();
-    return take_clamp(arguments[0], arguments[1], arguments[2]);
-  });
-}
-
-PyObject* where(PyObject* function, PyObject* const* arguments,
-                std::size_t flags, PyObject* names) {
-  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
-    if (count != 3 || names != nullptr) return Tensor();
-    return take_where(arguments[0], arguments[1], arguments[2]);
+    if (count != kCount || names != nullptr) return Tensor();
+    if constexpr (kCount == 2)
+      return kTake(arguments[0], arguments[1]);
+    else
+      return kTake(arguments[0], arguments[1], arguments[2]);
   });
 }
 
@@ -128,9 +117,9 @@ std::array functions = {
   Function{#name, &rows<named_row(#line)>, nullptr},
             GPUOS_ROW_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
-                Function{"pow", &power, nullptr},
-    Function{"clamp", &clamp, nullptr},
-    Function{"where", &where, nullptr},
+                Function{"pow", &of_all<take_power, 2>, nullptr},
+    Function{"clamp", &of_all<take_clamp, 3>, nullptr},
+    Function{"where", &of_all<take_where, 3>, nullptr},
 };
 
 }  // namespace

@@ -55,6 +55,25 @@ struct WithoutGil {
   ~WithoutGil() { PyEval_RestoreThread(state); }
 };
 
+/// A function of Python without arguments that calls `kDo`.
+template <auto kDo>
+PyObject* plain(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  kDo();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+/// A function of Python that calls `kDo` with its argument, a number.
+template <auto kDo>
+PyObject* of_number(PyObject*, PyObject* object) {
+  HANDLE_TH_ERRORS
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+  kDo(value);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
 PyObject* make_runtime = nullptr;  // device type, index -> capsule
 PyObject* find_stream = nullptr;   // stream id, device type, index -> handle
 
@@ -138,14 +157,6 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   END_HANDLE_TH_ERRORS
 }
 
-// check_private_parts() raises a RuntimeError if PyTorch's layout differs.
-PyObject* check(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
-  check_private_parts();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
-
 // use_device(device type, index): has its runtime made.
 PyObject* use_device(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
@@ -166,61 +177,34 @@ PyObject* install(PyObject*, PyObject* parameter) {
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
-PyObject* remove(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
+void remove() {
   remove_front();
   trim_slabs(0);
   free_blocks();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
 }
 
-PyObject* set_capacity(PyObject*, PyObject* value) {
-  const Py_ssize_t requests = PyLong_AsSsize_t(value);
-  if (requests == -1 && PyErr_Occurred() != nullptr) return nullptr;
+void set_capacity(double requests) {
   capacity_outside.store(static_cast<std::size_t>(requests));
-  Py_RETURN_NONE;
 }
 
-// start_timer(seconds), pause_timer(), stop_timer()
-// retire_after(seconds): how long the front stays when no scheduler is in use
-PyObject* set_patience(PyObject*, PyObject* seconds) {
-  const double value = PyFloat_AsDouble(seconds);
-  if (value == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+// Sets how long the front stays when no scheduler is in use.
+void set_patience(double seconds) {
   retire_after(
-      std::chrono::nanoseconds(static_cast<std::int64_t>(value * 1e9)));
-  Py_RETURN_NONE;
+      std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
 }
 
-// await_schedulers(how many were entered before the bridge was there)
-PyObject* await(PyObject*, PyObject* value) {
-  const long count = PyLong_AsLong(value);
-  if (count == -1 && PyErr_Occurred() != nullptr) return nullptr;
-  await_schedulers(static_cast<int>(count));
-  Py_RETURN_NONE;
-}
+// `count` schedulers were entered before the bridge was there.
+void await(double count) { await_schedulers(static_cast<int>(count)); }
 
-PyObject* start(PyObject*, PyObject* seconds) {
-  HANDLE_TH_ERRORS
-  const double value = PyFloat_AsDouble(seconds);
-  if (value == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+void start(double seconds) {
   const WithoutGil without;
   start_timer(
-      std::chrono::microseconds(static_cast<std::int64_t>(value * 1e6)));
-  END_HANDLE_TH_ERRORS
-  Py_RETURN_NONE;
+      std::chrono::microseconds(static_cast<std::int64_t>(seconds * 1e6)));
 }
-PyObject* pause_looks(PyObject*, PyObject*) {
-  pause_timer();
-  Py_RETURN_NONE;
-}
-PyObject* stop(PyObject*, PyObject*) {
-  {
-    const WithoutGil without;
-    stop_timer();
-    pending.stop_starter();
-  }
-  Py_RETURN_NONE;
+void stop() {
+  const WithoutGil without;
+  stop_timer();
+  pending.stop_starter();
 }
 
 /// The state that leave() restores, for each scheduler of this thread.
@@ -308,13 +292,6 @@ PyObject* within(PyObject*, PyObject* arguments) {
   return result;
   END_HANDLE_TH_ERRORS
 }
-// watch_anew() makes the thread forget its earlier measurements.
-PyObject* forget(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
-  watch_anew();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
 // weigh_costs(whether operations are left to PyTorch because of their cost)
 PyObject* weigh(PyObject*, PyObject* weighs) {
   weigh_costs(PyObject_IsTrue(weighs) == 1);
@@ -338,17 +315,14 @@ PyObject* without(PyObject*, PyObject* call) {
   return result;
   END_HANDLE_TH_ERRORS
 }
-PyObject* flush(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
+void flush() {
   if (!pending.is_empty()) pending.flush();
   give_back_what_was_put_aside();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
 }
 // flush_before_read(tensor) flushes if a pending request may write its memory.
 // flush_before_use(tensor) flushes also if one may read it.
 template <bool kWrites>
-PyObject* flush_before(PyObject* module, PyObject* object) {
+PyObject* flush_before(PyObject*, PyObject* object) {
   HANDLE_TH_ERRORS
   if (!pending.is_empty() && pending.may_wait() && THPVariable_Check(object)) {
     const Tensor& tensor = THPVariable_Unpack(object);
@@ -357,15 +331,11 @@ PyObject* flush_before(PyObject* module, PyObject* object) {
       Py_RETURN_NONE;
     }
   }
-  return flush(module, nullptr);
-  END_HANDLE_TH_ERRORS
-}
-PyObject* synchronize(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
-  pending.synchronize();
+  flush();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
+void synchronize() { pending.synchronize(); }
 PyObject* pending_count(PyObject*, PyObject*) {
   return PyLong_FromSize_t(pending.size());
 }
@@ -387,16 +357,12 @@ PyObject* leave_slab_of(PyObject*, PyObject* storage) {
 }
 
 // shut_down(): the next request starts again.
-PyObject* shut_down(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS {
-    const WithoutGil others_run;
-    pending.shut_down();
-  }
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
+void shut_down() {
+  const WithoutGil others_run;
+  pending.shut_down();
 }
 
-PyObject* after_fork(PyObject*, PyObject*) {
+void after_fork() {
   forget_timer();
   pending.forget_parent();
   for (Slabs* slabs : all_slabs()) slabs->unlock();
@@ -409,7 +375,6 @@ PyObject* after_fork(PyObject*, PyObject*) {
   for (; !entered.empty(); entered.pop_back())
     if (entered.back().is_fixed) end_fixed();
   options = {};
-  Py_RETURN_NONE;
 }
 
 PyObject* stats(PyObject*, PyObject*) {
@@ -433,31 +398,31 @@ PyObject* stats(PyObject*, PyObject*) {
 
 PyMethodDef methods_of_module[] = {
     {"setup", &setup, METH_VARARGS, nullptr},
-    {"check_private_parts", &check, METH_NOARGS, nullptr},
+    {"check_private_parts", &plain<check_private_parts>, METH_NOARGS, nullptr},
     {"use_device", &use_device, METH_VARARGS, nullptr},
     {"install_front", &install, METH_O, nullptr},
-    {"remove_front", &remove, METH_NOARGS, nullptr},
-    {"retire_after", &set_patience, METH_O, nullptr},
-    {"await_schedulers", &await, METH_O, nullptr},
-    {"set_capacity", &set_capacity, METH_O, nullptr},
-    {"start_timer", &start, METH_O, nullptr},
-    {"pause_timer", &pause_looks, METH_NOARGS, nullptr},
-    {"stop_timer", &stop, METH_NOARGS, nullptr},
+    {"remove_front", &plain<remove>, METH_NOARGS, nullptr},
+    {"retire_after", &of_number<set_patience>, METH_O, nullptr},
+    {"await_schedulers", &of_number<await>, METH_O, nullptr},
+    {"set_capacity", &of_number<set_capacity>, METH_O, nullptr},
+    {"start_timer", &of_number<start>, METH_O, nullptr},
+    {"pause_timer", &plain<pause_timer>, METH_NOARGS, nullptr},
+    {"stop_timer", &plain<stop>, METH_NOARGS, nullptr},
     {"enter", &enter, METH_VARARGS, nullptr},
     {"leave", &leave, METH_O, nullptr},
     {"within", &within, METH_VARARGS, nullptr},
     {"weigh_costs", &weigh, METH_O, nullptr},
-    {"watch_anew", &forget, METH_NOARGS, nullptr},
+    {"watch_anew", &plain<watch_anew>, METH_NOARGS, nullptr},
     {"without", &without, METH_VARARGS, nullptr},
-    {"flush", &flush, METH_NOARGS, nullptr},
+    {"flush", &plain<flush>, METH_NOARGS, nullptr},
     {"flush_before_read", &flush_before<false>, METH_O, nullptr},
     {"flush_before_use", &flush_before<true>, METH_O, nullptr},
-    {"synchronize", &synchronize, METH_NOARGS, nullptr},
+    {"synchronize", &plain<synchronize>, METH_NOARGS, nullptr},
     {"pending", &pending_count, METH_NOARGS, nullptr},
     {"capture", &capture, METH_O, nullptr},
     {"leave_slab", &leave_slab_of, METH_O, nullptr},
-    {"after_fork", &after_fork, METH_NOARGS, nullptr},
-    {"shut_down", &shut_down, METH_NOARGS, nullptr},
+    {"after_fork", &plain<after_fork>, METH_NOARGS, nullptr},
+    {"shut_down", &plain<shut_down>, METH_NOARGS, nullptr},
     {"stats", &stats, METH_NOARGS, nullptr},
     GPUOS_REQUEST_FUNCTIONS(GPUOS_REQUEST_FUNCTION),
     {nullptr, nullptr, 0, nullptr}};
