@@ -153,7 +153,7 @@ def test_requests_of_other_threads_meanwhile(device):
 
 def test_no_thread_and_no_memory_stays(run_python):
     text = """
-import functools, gc, os, time
+import gc, os, time
 from collections import Counter
 from pathlib import Path
 import torch
