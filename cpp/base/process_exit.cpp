@@ -49,14 +49,14 @@ void begin_exit() noexcept {
 
 // exit() destroys thread-local objects before it calls registered functions,
 // and compilers register their teardown while they work.
-struct Ender {
+struct ExitHook {
   bool is_there = true;
-  ~Ender() { begin_exit(); }
+  ~ExitHook() { begin_exit(); }
 };
 
 void end_with_this_thread() {
-  thread_local const Ender ender;
-  static_cast<void>(ender.is_there);
+  thread_local const ExitHook hook;
+  static_cast<void>(hook.is_there);
 }
 
 // A child of a fork has none of the other threads.

@@ -109,7 +109,7 @@ __device__ inline void fail_assert(GpuosNoNotes, const char*, u32) { __trap(); }
 #else
 #define GPUOS_CHECKED_NOTES(notes, fault, task) \
   gpuos::checked::Aside aside;                  \
-  aside.has_told = 0;                           \
+  aside.has_reported = 0;                       \
   const gpuos::checked::Notes notes { fault, &aside }
 #endif
 

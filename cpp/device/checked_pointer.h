@@ -85,13 +85,13 @@ struct Noted {
   i64 index;
   u64 extent;
 };
-enum : u64 { kIsTold = ~0ull };  // in place of `where`
+enum : u64 { kIsReported = ~0ull };  // in place of `where`
 static_assert(kMaxLanes * (kLostBytes + sizeof(Noted)) <= abi::kScratchBytes,
               "the worker's scratch has room");
 #else
 struct Aside {
   alignas(kLostBytes) char lost[kLostBytes];
-  u32 has_told;
+  u32 has_reported;
 };
 #endif
 
@@ -109,9 +109,9 @@ struct Notes {
   }
   __device__ void begin() const { noted().where = 0; }
   // Returns whether this lane reports its first fault.
-  __device__ bool tells_first() const {
+  __device__ bool is_first_fault() const {
     const bool is_first = noted().where == 0;
-    if (is_first) noted().where = kIsTold;
+    if (is_first) noted().where = kIsReported;
     return is_first;
   }
   // Returns whether no other thread has reported a fault of this task.
@@ -131,10 +131,10 @@ struct Notes {
 #else
   char* lost() const { return static_cast<Aside*>(state)->lost; }
   // Returns whether this lane reports its first fault.
-  bool tells_first() const {
-    u32& has_told = static_cast<Aside*>(state)->has_told;
-    const bool is_first = has_told == 0;
-    has_told = 1;
+  bool is_first_fault() const {
+    u32& has_reported = static_cast<Aside*>(state)->has_reported;
+    const bool is_first = has_reported == 0;
+    has_reported = 1;
     return is_first;
   }
   // Returns true to one of the threads that run tiles of a task. It pairs with
@@ -154,7 +154,7 @@ struct Notes {
 
 // Each lane reports at most once per task, and only one lane does.
 GPUOS_DEVICE inline bool begins_fault(const Notes& notes) {
-  return notes.tells_first() && notes.takes_fault();
+  return notes.is_first_fault() && notes.takes_fault();
 }
 
 GPUOS_COLD static GPUOS_DEVICE void note_access(Notes notes, u32 kind,
@@ -200,7 +200,7 @@ __device__ __noinline__ static void tell_noted(Notes notes) {
 }
 __device__ inline void finish(const Notes& notes) {
   const u64 where = notes.noted().where;
-  if (where != 0 && where != kIsTold) tell_noted(notes);
+  if (where != 0 && where != kIsReported) tell_noted(notes);
 }
 #else
 template <u32 kBytes>

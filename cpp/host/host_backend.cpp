@@ -178,11 +178,12 @@ void HostBackend::pause(const BatchRef& batch, std::uint64_t end,
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
     return;
   }
-  if (may_poll && turn == kPauseTurns && patience_.is_worth_it()) {
-    patience_.note(!poll(batch, std::min(deadline, Clock::now() + kLongPoll)));
+  if (may_poll && turn == kPauseTurns && spin_policy_.should_spin()) {
+    spin_policy_.note(
+        !poll(batch, std::min(deadline, Clock::now() + kLongPoll)));
     return;
   }
-  shared_->doorbells.wait(batch.begin, deadline, [&] {
+  shared_->waiters.wait(batch.begin, deadline, [&] {
     return is_dead() || shared_->is_done_ordered(batch.begin);
   });
 }

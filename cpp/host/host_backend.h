@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/control_thread.h"
-#include "host/patience.h"
+#include "host/spin_policy.h"
 #include "host/worker.h"
 #include "queue/backend.h"
 
@@ -93,7 +93,7 @@ class HostBackend final : public Backend {
   void stop_threads();
 
   const RuntimeOptions options_;
-  Patience patience_;
+  SpinPolicy spin_policy_;
   std::shared_ptr<Shared> shared_;
   QuickMutex& submit_mutex_;
   Ring* ring_;

@@ -128,7 +128,7 @@ bool Shared::is_done_ordered(std::uint64_t begin) const noexcept {
 void Shared::stop() {
   stopping.store(true, std::memory_order_seq_cst);
   idle.close();
-  doorbells.ring_all();
+  waiters.wake_all();
 }
 
 std::optional<std::uint32_t> Shared::find_overrun(

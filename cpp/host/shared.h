@@ -15,7 +15,7 @@
 #include "base/processors.h"
 #include "device/fault.h"
 #include "device/operator.h"
-#include "host/doorbells.h"
+#include "host/batch_waiters.h"
 #include "host/idle_workers.h"
 #include "queue/ring.h"
 
@@ -141,7 +141,7 @@ struct Shared {
     if (awaited.load(std::memory_order_relaxed) != is)
       awaited.store(is, std::memory_order_relaxed);
   }
-  /// Ring::is_done() for Doorbells::wait(): sequentially consistent.
+  /// Ring::is_done() for BatchWaiters::wait(): sequentially consistent.
   bool is_done_ordered(std::uint64_t begin) const noexcept;
   /// Every worker leaves at its next task boundary.
   void stop();
@@ -175,7 +175,7 @@ struct Shared {
   Ring ring;
   OperatorTable table;
   FailureLog failures;
-  Doorbells doorbells;
+  BatchWaiters waiters;
   IdleWorkers idle;
   const std::chrono::nanoseconds linger;
   const std::uint32_t max_polling;  // workers that poll at the same time

@@ -166,10 +166,10 @@ class Worker {
       count.store(0, std::memory_order_relaxed);
     }
     // Pairs with the acquire load in Ring::is_done() and, for sleepers, with
-    // the one in Doorbells::wait().
+    // the one in BatchWaiters::wait().
     std::atomic_ref(shared_.storage.memory().done[place])
         .store(shared_.ring.tag_of(batch_begin_), std::memory_order_seq_cst);
-    shared_.doorbells.ring(batch_begin_);
+    shared_.waiters.ring(batch_begin_);
   }
 
   bool await_batches(const abi::Payload& payload, std::uint64_t position) {
@@ -195,8 +195,8 @@ class Worker {
     turn_away();
     while (!shared_.ring.is_done(begin) &&
            !shared_.stopping.load(std::memory_order_relaxed)) {
-      shared_.doorbells.wait(begin, Clock::now() + kNap,
-                             [&] { return shared_.is_done_ordered(begin); });
+      shared_.waiters.wait(begin, Clock::now() + kNap,
+                           [&] { return shared_.is_done_ordered(begin); });
     }
     turn_back();
     return !shared_.stopping.load(std::memory_order_relaxed);

@@ -43,17 +43,17 @@ Named named(Kind kind) {
 }
 
 std::string what_it_is(std::string_view bytes) {
-  const auto is_instead = [](Kind kind) {
+  const auto suggest = [](Kind kind) {
     return concat(named(kind).kind, ", which is given as ",
                   named(kind).keyword);
   };
   if (bytes.empty()) return "nothing";
-  if (bytes.starts_with(kElf)) return is_instead(Kind::Cubin);
-  if (bytes.starts_with(kLtoIr)) return is_instead(Kind::LtoIr);
+  if (bytes.starts_with(kElf)) return suggest(Kind::Cubin);
+  if (bytes.starts_with(kLtoIr)) return suggest(Kind::LtoIr);
   if (bytes.starts_with(kFatBinary))
     return "a fat binary, of which 'cuobjdump -xelf all' takes the CUBINs";
   if (bytes.find('\0') != bytes.npos) return "other bytes";
-  if (!read_ptx(bytes).architecture.empty()) return is_instead(Kind::Ptx);
+  if (!read_ptx(bytes).architecture.empty()) return suggest(Kind::Ptx);
   if (bytes.find('\n') == bytes.npos)
     return "one line that is none; a file is given as its path, a pathlib.Path";
   return "text that is none; CUDA C++ is given as source";

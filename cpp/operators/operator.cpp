@@ -93,7 +93,7 @@ bool can_replace(const OperatorRecord& a, const OperatorRecord& b) {
   return misfit(a, b).empty();
 }
 
-bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
+bool has_same_parameters(const OperatorRecord& a, const OperatorRecord& b) {
   if (a.params.size() != b.params.size() || !can_replace(a, b)) return false;
   // A call stores default values like given ones, so they must be equal.
   return std::ranges::equal(a.params, b.params, has_same_default);

@@ -90,11 +90,11 @@ std::shared_ptr<const OperatorDefinition> definition_of(
 /// about which compilers write pages.
 [[noreturn]] void rethrow_with_hint(const OperatorRegistry::Draft& draft,
                                     const CompileError& error) {
-  const auto is_said = [&](const char* word) {
+  const auto log_has = [&](const char* word) {
     return error.log().find(word) != std::string::npos;
   };
   if (!draft.is_checked ||
-      !(is_said("Pointer") || is_said("conver") || is_said("cast")))
+      !(log_has("Pointer") || log_has("conver") || log_has("cast")))
     throw;
   throw CompileError(
       concat(error.what(),
@@ -321,13 +321,14 @@ Slots OperatorRegistry::publish(Draft& draft) {
 
 OperatorRegistry::Record OperatorRegistry::variant_of(
     const Record& name, const OperatorRecord& next) {
-  const auto has_those = [&](const OperatorRecord& record) {
-    return takes_the_same(record, next);
+  const auto is_variant = [&](const OperatorRecord& record) {
+    return has_same_parameters(record, next);
   };
   // pinned() fixes default values, but a name does not have fixed ones.
-  if (!has_defaults(next.params) && has_those(*name)) return nullptr;
+  if (!has_defaults(next.params) && is_variant(*name)) return nullptr;
   const auto known = std::ranges::find_if(
-      name->variants, [&](const Record& record) { return has_those(*record); });
+      name->variants,
+      [&](const Record& record) { return is_variant(*record); });
   if (known != name->variants.end()) return *known;
   auto made = std::make_shared<OperatorRecord>();
   made->owner = name->owner;

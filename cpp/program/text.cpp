@@ -94,7 +94,7 @@ class Writer {
            });
   }
 
-  using OperandCells = Few<std::uint8_t, 3>;
+  using OperandCells = InlineVector<std::uint8_t, 3>;
 
   /// A moment: place k of part p. A value that a loop uses but does not make
   /// is needed until the loop is over.

@@ -211,7 +211,7 @@ void resolve_again(Call& call) {
 }
 
 void check_same(const Call& call, const OperatorRecord& now) {
-  if (!takes_the_same(*call.op, now))
+  if (!has_same_parameters(*call.op, now))
     throw HasChanged(concat(now.name, ": expected other parameters"));
 }
 

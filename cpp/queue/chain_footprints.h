@@ -60,17 +60,17 @@ class ChainFootprints {
   /// operators. If the chain is closed, the caller must forget() it.
   Footprint* find(std::uint32_t ring, const void* stream,
                   std::span<const Access> accesses) noexcept {
-    const auto is_theirs = [&](const Footprint& footprint) {
+    const auto is_candidate = [&](const Footprint& footprint) {
       return footprint.batch.ring == ring && footprint.batch.stream == stream &&
              !footprint.is_traced && has_all(footprint, accesses);
     };
-    if (is_theirs(footprints_[newest_])) return &footprints_[newest_];
+    if (is_candidate(footprints_[newest_])) return &footprints_[newest_];
     // Most others are not, which the bits say at once.
     std::uint64_t bits = 0;
     for (const Access& access : accesses) bits |= bit_of(access);
     for (std::size_t i = 1; i < footprints_.size(); ++i) {
       Footprint& footprint = footprints_[(newest_ + i) % footprints_.size()];
-      if ((footprint.seen & bits) == bits && is_theirs(footprint))
+      if ((footprint.seen & bits) == bits && is_candidate(footprint))
         return &footprint;
     }
     return nullptr;

@@ -174,7 +174,7 @@ Chains::Followed Chains::open_chain(const Call& call,
         return batch.begin + kNear >= head;
       }))
     return Followed::No;
-  orderer_.close_chains(conflicts);
+  dependencies_.close_chains(conflicts);
   // Runs before the place is taken: a closed chain is published up to the head.
   OpenChains& chains = *traits_.chains;
   chains.make_room();
@@ -239,7 +239,7 @@ Chains::Followed Chains::follow_in_flush(
     if (payload.count == 0) return Followed::No;
   }
   if (others.count != 0) {
-    orderer_.close_chains(others);
+    dependencies_.close_chains(others);
     const Order order = backend_.order(submission.route, others.view());
     if (order.wait_on_host) {
       blocker = *order.wait_on_host;
@@ -271,7 +271,7 @@ void Chains::note(const Call& call, const BatchRef& batch,
       footprints_.footprint_of(batch, position);
   for (const Access& access : call.access_view()) {
     if (ChainFootprints::add(footprint, access))
-      orderer_.add({&access, 1}, batch, HazardTable::kAlone, position);
+      dependencies_.add({&access, 1}, batch, HazardTable::kAlone, position);
   }
   if (batch.ring != kChainRing &&
       is_traced(traits_.rings[batch.ring]->descriptor(position)))

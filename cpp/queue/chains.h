@@ -6,7 +6,7 @@
 #include "queue/backend.h"
 #include "queue/call.h"
 #include "queue/chain_footprints.h"
-#include "queue/orderer.h"
+#include "queue/dependency_tracker.h"
 #include "queue/submission.h"
 
 namespace gpuos {
@@ -23,10 +23,10 @@ class Chains {
     Blocked  // something must be done first
   };
 
-  Chains(Backend& backend, Orderer& orderer, SubmitCounts& counts)
+  Chains(Backend& backend, DependencyTracker& orderer, SubmitCounts& counts)
       : backend_(backend),
         traits_(backend.traits()),
-        orderer_(orderer),
+        dependencies_(orderer),
         counts_(counts) {}
 
   /// Returns whether the task may become a member of a chain, or the first one.
@@ -86,7 +86,7 @@ class Chains {
 
   Backend& backend_;
   const Traits& traits_;
-  Orderer& orderer_;
+  DependencyTracker& dependencies_;
   SubmitCounts& counts_;
   ChainFootprints footprints_;
   std::uint32_t most_traced_ = kFewTraced;

@@ -106,14 +106,14 @@ void HazardTable::search(const Access& access,
   const std::uint64_t block = std::min<std::uint64_t>(kBlock, capacity());
   const Submitted* cover = nullptr;
   // It waits for everything older that we meet, except for its own group.
-  const auto is_behind_cover = [&](std::uint64_t entry) {
+  const auto is_covered = [&](std::uint64_t entry) {
     if (cover == nullptr || cover->group == kAlone) return cover != nullptr;
     const Submitted& batch = batch_of(entry);
     return batch.group != cover->group || batch.batch.ring != cover->batch.ring;
   };
   const Range range = near(access);
   for (std::uint64_t end = range.end; end > range.first;) {
-    if (is_behind_cover(end - 1)) return;
+    if (is_covered(end - 1)) return;
     ++looks_;
     std::uint64_t begin = std::max(range.first, (end - 1) / block * block);
     // The newest are likely to be met, and few take less one by one.
@@ -127,7 +127,7 @@ void HazardTable::search(const Access& access,
       continue;
     }
     for (; end != begin; --end) {
-      if (is_behind_cover(end - 1)) return;
+      if (is_covered(end - 1)) return;
       ++looks_;
       if (!note_conflict(access, end - 1, rings, found, cover)) return;
     }

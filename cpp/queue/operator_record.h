@@ -118,7 +118,7 @@ struct HasChanged : InvalidArgument {
 };
 
 /// Returns whether `b` can replace `a` in a call that was made.
-bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b);
+bool has_same_parameters(const OperatorRecord& a, const OperatorRecord& b);
 /// Returns why `b` cannot replace `a` in later calls: "expected ..., got ...".
 /// It is empty if `b` can. `b` may take further parameters with default values.
 std::string misfit(const OperatorRecord& a, const OperatorRecord& b);

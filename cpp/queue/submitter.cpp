@@ -14,9 +14,9 @@ Submitter::Submitter(Backend& backend, QuickMutex& submit_mutex,
       traits_(backend.traits()),
       mutex_(submit_mutex),
       runtime_id_(runtime_id),
-      orderer_(backend),
-      chains_(backend, orderer_, counts_),
-      room_(backend, options.submit_timeout),
+      dependencies_(backend),
+      chains_(backend, dependencies_, counts_),
+      back_pressure_(backend, options.submit_timeout),
       faults_(backend) {}
 
 Ticket Submitter::submit(Call& call, const Stream& stream) {
@@ -43,7 +43,7 @@ bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   const bool may_be_member = Chains::may_follow(call, submission);
   if (may_be_member && chains_.follow_footprint(call, submission.route, ticket))
     return true;
-  const auto* conflicts = orderer_.find(call.access_view());
+  const auto* conflicts = dependencies_.find(call.access_view());
   // A possible member of a chain wakes no thread. A task that turns out not to
   // be one may wake one.
   const bool follows = conflicts != nullptr && conflicts->count == 1 &&
@@ -55,7 +55,7 @@ bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   BatchRef blocker;
   std::optional<Place> place;
   if (follows) {
-    if (!orderer_.has_room(call.access_count) ||
+    if (!dependencies_.has_room(call.access_count) ||
         chains_.follow(call, *conflicts, submission, place.emplace(),
                        blocker) != Chains::Followed::Yes)
       return false;
@@ -156,12 +156,12 @@ bool Submitter::submit_independent(std::span<Call> calls,
   }
   // An error names the call that it belongs to.
   if (tasks > traits_.rings[0]->max_batch() ||
-      !orderer_.has_room(accesses_.size()) ||
+      !dependencies_.has_room(accesses_.size()) ||
       backend_.find_unreachable(accesses_) != nullptr)
     return false;
-  const auto* conflicts = orderer_.find(accesses_);
+  const auto* conflicts = dependencies_.find(accesses_);
   BatchRef blocker;
-  if (conflicts && !orderer_.put_in_order(*conflicts, submission, blocker))
+  if (conflicts && !dependencies_.put_in_order(*conflicts, submission, blocker))
     return false;
   const auto all = static_cast<std::uint32_t>(tasks);
   const auto place = backend_.reserve(submission.route, all);
@@ -190,30 +190,31 @@ Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
                               const Call& call, std::uint32_t tasks,
                               const Submission& submission,
                               std::uint64_t group) {
-  const Deadline deadline = room_.deadline();
+  const Deadline deadline = back_pressure_.deadline();
   const Ring& ring = *traits_.rings[submission.route.ring];
   const auto wait_for = [&](BatchRef batch) {
-    const std::uint64_t end = room_.prepare_wait(batch);
+    const std::uint64_t end = back_pressure_.prepare_wait(batch);
     lock.unlock();
     bool is_done = false;
     try {
-      is_done = room_.wait_for_room(call, batch, end, deadline);
+      is_done = back_pressure_.wait_for_space(call, batch, end, deadline);
     } catch (...) {
       lock.lock();  // for Unfinished
       throw;
     }
     lock.lock();
     // `group` is where this submission's first batch began.
-    if (!is_done) room_.time_out(call, ring.head() - group);
-    orderer_.prune();
+    if (!is_done) back_pressure_.time_out(call, ring.head() - group);
+    dependencies_.prune();
   };
-  while (!orderer_.has_room(call.access_count)) wait_for(orderer_.oldest());
+  while (!dependencies_.has_room(call.access_count))
+    wait_for(dependencies_.oldest());
   std::optional<Place> place;
   while (!(place = backend_.reserve(submission.route, tasks)))
     wait_for(oldest_of(traits_.rings, submission.route.ring));
   const BatchRef batch{submission.route.ring, place->batch_begin,
                        submission.route.stream};
-  orderer_.add(call.access_view(), batch, group, HazardTable::kNoPosition);
+  dependencies_.add(call.access_view(), batch, group, HazardTable::kNoPosition);
   return *place;
 }
 
@@ -228,15 +229,15 @@ Place Submitter::acquire(std::unique_lock<QuickMutex>& lock, Call& call,
   for (;;) {
     check_memory(call);
     BatchRef blocker;
-    const auto* conflicts = orderer_.find(call.access_view());
+    const auto* conflicts = dependencies_.find(call.access_view());
     if (const auto place =
             place_for(call, conflicts, tasks, submission, blocker))
       return *place;
-    if (!deadline) deadline = room_.deadline();
-    const std::uint64_t end = room_.prepare_wait(blocker);
+    if (!deadline) deadline = back_pressure_.deadline();
+    const std::uint64_t end = back_pressure_.prepare_wait(blocker);
     lock.unlock();
-    if (!room_.wait_for_room(call, blocker, end, *deadline))
-      room_.time_out(call, 0);
+    if (!back_pressure_.wait_for_space(call, blocker, end, *deadline))
+      back_pressure_.time_out(call, 0);
     lock = lock_between();
     submission.route = admit(call, stream);
     submission.after.reset();
@@ -246,8 +247,8 @@ Place Submitter::acquire(std::unique_lock<QuickMutex>& lock, Call& call,
 std::optional<Place> Submitter::place_for(
     const Call& call, const HazardTable::Conflicts* conflicts,
     std::uint32_t tasks, Submission& submission, BatchRef& blocker) {
-  if (!orderer_.has_room(call.access_count)) {
-    blocker = orderer_.oldest();
+  if (!dependencies_.has_room(call.access_count)) {
+    blocker = dependencies_.oldest();
     return std::nullopt;
   }
   if (conflicts) {
@@ -260,7 +261,7 @@ std::optional<Place> Submitter::place_for(
       case Chains::Followed::No:
         break;
     }
-    if (!orderer_.put_in_order(*conflicts, submission, blocker))
+    if (!dependencies_.put_in_order(*conflicts, submission, blocker))
       return std::nullopt;
   }
   const auto place = backend_.reserve(submission.route, tasks);
@@ -290,9 +291,10 @@ void Submitter::note(const Call& call, const Submission& submission,
   // Batches of submit_many() do not wait for each other, its first begins here.
   const std::uint64_t group =
       submission.is_many ? place.batch_begin : HazardTable::kAlone;
-  orderer_.add(call.access_view(), batch, group,
-               Chains::may_follow(call, submission) ? place.first
-                                                    : HazardTable::kNoPosition);
+  dependencies_.add(call.access_view(), batch, group,
+                    Chains::may_follow(call, submission)
+                        ? place.first
+                        : HazardTable::kNoPosition);
 }
 
 void Submitter::flush(const Stream* only) {
@@ -342,9 +344,10 @@ bool Submitter::is_past(std::span<const std::uint64_t> marks,
 HazardTable::Conflicts Submitter::pending(const Access& access,
                                           std::uint64_t& end) {
   const std::lock_guard lock(mutex_);
-  orderer_.prune();
+  dependencies_.prune();
   HazardTable::Conflicts found;
-  if (const auto* conflicts = orderer_.find({&access, 1})) found = *conflicts;
+  if (const auto* conflicts = dependencies_.find({&access, 1}))
+    found = *conflicts;
   end = 0;
   for (const BatchRef& batch : found.view()) {
     backend_.ensure_running(batch);

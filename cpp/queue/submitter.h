@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "base/quick_mutex.h"
+#include "queue/back_pressure.h"
 #include "queue/backend.h"
 #include "queue/call.h"
 #include "queue/chains.h"
+#include "queue/dependency_tracker.h"
 #include "queue/fault_table.h"
 #include "queue/newest_batch.h"
-#include "queue/orderer.h"
-#include "queue/room.h"
 #include "queue/submission.h"
 #include "queue/task_writer.h"
 
 namespace gpuos {
 
-/// Orders checked calls and writes them to a ring. The Orderer finds their
-/// dependencies, Chains combines dependent calls for one worker, a Room waits
-/// for space, and task_writer.h writes the descriptors.
+/// Orders checked calls and writes them to a ring. The DependencyTracker finds
+/// their dependencies, Chains combines dependent calls for one worker, a
+/// BackPressure waits for space, and task_writer.h writes the descriptors.
 ///
 /// Threads: any. Producers and the backend's control thread share the submit
 /// lock. Workers never take it.
@@ -66,7 +66,7 @@ class Submitter {
   /// deadline passed first.
   /// Throws: TaskError if the backend is dead, not if the batch failed.
   bool wait(const BatchRef& batch, std::uint64_t end, Deadline deadline) {
-    return room_.wait(batch, end, deadline);
+    return back_pressure_.wait(batch, end, deadline);
   }
 
   program::Load load() const noexcept { return newest_.load(traits_.rings); }
@@ -128,7 +128,7 @@ class Submitter {
                                  const HazardTable::Conflicts* conflicts,
                                  std::uint32_t tasks, Submission& submission,
                                  BatchRef& blocker);
-  /// Room for the next tasks of the same submission.
+  /// BackPressure for the next tasks of the same submission.
   Place acquire_next(std::unique_lock<QuickMutex>& lock, const Call& call,
                      std::uint32_t tasks, const Submission& submission,
                      std::uint64_t group);
@@ -157,9 +157,9 @@ class Submitter {
   QuickMutex& mutex_;
   const std::uint32_t runtime_id_;
   SubmitCounts counts_;
-  Orderer orderer_;
+  DependencyTracker dependencies_;
   Chains chains_;
-  Room room_;
+  BackPressure back_pressure_;
   FaultTable faults_;
   NewestBatch newest_;
   std::vector<Cut> cuts_;         // of the calls of submit_independent()

@@ -54,12 +54,12 @@ void destroy(void* runner) { delete static_cast<Handle*>(runner); }
 BridgeResult run(void* runner, const Request* requests,
                  std::size_t request_count, const TensorView* views,
                  std::size_t view_count, StillNeeded needed, void* stream,
-                 bool has_stream, bool owners_lie_apart, char* error,
+                 bool has_stream, bool owners_are_disjoint, char* error,
                  std::size_t error_bytes) {
   return guard(error, error_bytes, [&] {
     static_cast<Handle*>(runner)->runner.run(
         std::span(requests, request_count), std::span(views, view_count),
-        needed, has_stream ? Stream(stream) : Stream(), owners_lie_apart);
+        needed, has_stream ? Stream(stream) : Stream(), owners_are_disjoint);
     return BridgeResult::Done;
   });
 }

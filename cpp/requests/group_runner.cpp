@@ -9,11 +9,11 @@
 
 namespace gpuos::requests {
 
-void GroupRunner::begin(const Arrays& arrays, Survey& survey,
+void GroupRunner::begin(const Arrays& arrays, AliasAnalysis& aliases,
                         const Groups& groups, const StillNeeded& needed,
                         const Stream& stream) {
   arrays_ = &arrays;
-  survey_ = &survey;
+  aliases_ = &aliases;
   groups_ = &groups;
   needed_ = needed;
   refused_ = nullptr;
@@ -54,18 +54,18 @@ void GroupRunner::attempt(std::uint32_t request, const Run& run) {
 
 // Owners are not known where no request meets another.
 bool GroupRunner::reads_refused(std::uint32_t request) {
-  if (survey_->are_independent()) return false;
+  if (aliases_->are_independent()) return false;
   const Request& asked = arrays_->request(request);
   for (std::size_t i = 0; i < asked.operands; ++i)
     if (!is_number(asked, i) &&
-        survey_->owners()[survey_->of(request).operands[i]].is_refused)
+        aliases_->owners()[aliases_->of(request).operands[i]].is_refused)
       return true;
   return false;
 }
 
 void GroupRunner::note_refused(std::uint32_t request) {
-  if (!survey_->are_independent())
-    survey_->owners()[survey_->of(request).out].is_refused = true;
+  if (!aliases_->are_independent())
+    aliases_->owners()[aliases_->of(request).out].is_refused = true;
 }
 
 void GroupRunner::run(std::span<const Group* const> level) {
@@ -96,12 +96,12 @@ void GroupRunner::run(const Group& group) {
     return;
   }
   collect(group);
-  const Frame frame{
+  const IterationSpace space{
       group.elems,
       group.view == Request::kFlat ? nullptr : &arrays_->view(group.view),
       group.axes};
   // One by one where some may have to be left out.
-  run_fragments(frame, refused_ == nullptr ? kMostSteps : 1, 0, uses_.size());
+  run_fragments(space, refused_ == nullptr ? kMostSteps : 1, 0, uses_.size());
 }
 
 bool GroupRunner::is_needed(Owner& owner) {
@@ -115,7 +115,7 @@ bool GroupRunner::must_be_written(std::uint32_t request) {
   const GroupMember& member = groups_->member(request);
   if (member.is_read_outside) return true;
   return !member.is_overwritten &&
-         is_needed(survey_->owners()[survey_->of(request).out]);
+         is_needed(aliases_->owners()[aliases_->of(request).out]);
 }
 
 void GroupRunner::run_single(std::uint32_t request) {
@@ -127,22 +127,22 @@ void GroupRunner::run_single(std::uint32_t request) {
 
 void GroupRunner::run_needed(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
-  if (direct_.add(asked, calls_)) {
+  if (builtins_.add(asked, calls_)) {
     ++tasks_;
     return;
   }
   uses_.assign(1, {.request = request, .is_output = true, .is_live = true});
-  const Frame frame{asked.elems, asked.views == Request::kFlat
-                                     ? nullptr
-                                     : &arrays_->view(asked.views)};
-  fragment_.clear();
+  const IterationSpace space{asked.elems, asked.views == Request::kFlat
+                                              ? nullptr
+                                              : &arrays_->view(asked.views)};
+  fused_.clear();
   value_of_.resize(1);
-  add_step(frame, 0, 0);
-  add_outputs(frame, 0, 1);
+  add_step(space, 0, 0);
+  add_outputs(space, 0, 1);
   submit();
 }
 
-// Outputs of one fragment have one shape. Therefore as many steps as possible
+// Outputs of one program have one shape. Therefore as many steps as possible
 // should come before the first reduction.
 void GroupRunner::find_late(const Group& group) {
   groups_->for_each_member(group, [&](std::uint32_t request) {
@@ -181,96 +181,97 @@ void GroupRunner::collect(const Group& group) {
   }
 }
 
-void GroupRunner::run_fragments(const Frame& frame, std::size_t most_steps,
-                                std::size_t first, std::size_t end) {
+void GroupRunner::run_fragments(const IterationSpace& space,
+                                std::size_t most_steps, std::size_t first,
+                                std::size_t end) {
   for (bool is_later = false;; is_later = true) {
     while (first < end && !uses_[first].is_live) ++first;
     if (first == end) return;
-    // It may read what the fragment before it writes.
+    // It may read what the program before it writes.
     if (is_later) calls_.flush();
     if (most_steps == 1) {
       attempt(uses_[first].request, [&] {
-        add_outputs(frame, first, fill(frame, 1, first, end));
+        add_outputs(space, first, fill(space, 1, first, end));
         submit();
       });
       ++first;
       continue;
     }
-    const std::size_t next = fill(frame, most_steps, first, end);
-    add_outputs(frame, first, next);
-    if (!submit()) run_fragments(frame, 1, first, next);
+    const std::size_t next = fill(space, most_steps, first, end);
+    add_outputs(space, first, next);
+    if (!submit()) run_fragments(space, 1, first, next);
     first = next;
   }
 }
 
-// Takes members from `first` on into the fragment, as many as one task can
+// Takes members from `first` on into the program, as many as one task can
 // carry. Returns the first that is left.
-std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
-                              std::size_t first, std::size_t end) {
-  fragment_.clear();
+std::size_t GroupRunner::fill(const IterationSpace& space,
+                              std::size_t most_steps, std::size_t first,
+                              std::size_t end) {
+  fused_.clear();
   value_of_.resize(uses_.size());
-  Fragment::Mark best;
+  FusedRequests::Mark best;
   std::size_t next = first;
-  std::size_t values = 0;             // that are wanted after the fragment
-  std::array<bool, 2> has_outputs{};  // of the frame's shape; of its rows'
+  std::size_t values = 0;             // that are wanted after the program
+  std::array<bool, 2> has_outputs{};  // of the space's shape; of its rows'
   for (std::size_t i = first; i < end; ++i) {
     if (!uses_[i].is_live) continue;
-    if (fragment_.steps().size() == most_steps) break;
+    if (fused_.steps().size() == most_steps) break;
     if (uses_[i].is_output) {
       const bool is_reduced = groups_->member(uses_[i].request).is_reduced;
       if (has_outputs[is_reduced ? 0 : 1]) break;
       has_outputs[is_reduced ? 1 : 0] = true;
     }
-    add_step(frame, first, i);
+    add_step(space, first, i);
     const bool is_wanted = uses_[i].is_output || uses_[i].last_use > i;
     values += is_wanted ? 1 : 0;
     values -= count_ended(first, i);
     // Without inputs an output becomes one.
-    const std::size_t arguments =
-        std::max<std::size_t>(fragment_.arguments(), 1);
+    const std::size_t arguments = std::max<std::size_t>(fused_.arguments(), 1);
     if (next != first && (arguments > kMostArguments || values > kMostValues))
       break;
     if (next != first && arguments + values > kMostArguments) continue;
     next = i + 1;
-    best = fragment_.mark();
+    best = fused_.mark();
   }
-  fragment_.rewind(best);
+  fused_.rewind(best);
   return next;
 }
 
-void GroupRunner::add_step(const Frame& frame, std::size_t first,
+void GroupRunner::add_step(const IterationSpace& space, std::size_t first,
                            std::size_t place) {
   const std::uint32_t index = uses_[place].request;
   const Request& request = arrays_->request(index);
   const auto& sources = groups_->member(index).sources;
-  std::array<Wire, kMaxRequestOperands> wires;
+  std::array<OperandSource, kMaxRequestOperands> links;
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < request.operands; ++i) {
     if (is_number(request, i)) {
-      wires[i] = fragment_.number(request, i);
+      links[i] = fused_.number(request, i);
       continue;
     }
     const std::uint32_t source = sources[i];
     if (source != kNone && use_of_[source] >= first)
-      wires[i] = {.kind = Wire::Kind::Value,
+      links[i] = {.kind = OperandSource::Kind::Value,
                   .value = value_of_[use_of_[source]]};
     else if (is_row_recipe(request.recipe))
-      wires[i] = fragment_.input(
+      links[i] = fused_.input(
           own_view(request, 1 + before, request.values[i], request.dtypes[i]),
           i == 0);
     else if (groups_->member(index).is_reduced)
-      wires[i] = fragment_.input(
-          reduced_view(frame, request.values[i], request.dtypes[i]), false);
+      links[i] = fused_.input(
+          reduced_view(space, request.values[i], request.dtypes[i]), false);
     else
-      wires[i] = fragment_.input(
-          view_of(frame, arrays_->operand(index, i, before)), true);
+      links[i] = fused_.input(
+          view_of(space, arrays_->operand(index, i, before)), true);
     ++before;
   }
   value_of_[place] =
-      fragment_.add(request, std::span(wires.data(), request.operands));
+      fused_.add(request, std::span(links.data(), request.operands));
 }
 
-// Returns the number of values of the fragment whose last use is at this place.
+// Returns the number of values of the program whose last use is at this place.
 std::size_t GroupRunner::count_ended(std::size_t first,
                                      std::size_t place) const {
   const auto& sources = groups_->member(uses_[place].request).sources;
@@ -286,27 +287,27 @@ std::size_t GroupRunner::count_ended(std::size_t first,
   return count;
 }
 
-void GroupRunner::add_outputs(const Frame& frame, std::size_t first,
+void GroupRunner::add_outputs(const IterationSpace& space, std::size_t first,
                               std::size_t end) {
   for (std::size_t i = first; i < end; ++i) {
     const MemberUse& place = uses_[i];
     if (!place.is_live || !(place.is_output || place.last_use >= end)) continue;
-    const TensorView out = out_view(frame, place.request);
-    const bool is_framed = !groups_->member(place.request).is_reduced;
+    const TensorView out = out_view(space, place.request);
+    const bool has_full_shape = !groups_->member(place.request).is_reduced;
     // A program takes its shape from an input.
-    if (fragment_.inputs().empty()) fragment_.input(out, is_framed);
-    fragment_.output(value_of_[i], out, is_framed);
+    if (fused_.inputs().empty()) fused_.input(out, has_full_shape);
+    fused_.output(value_of_[i], out, has_full_shape);
   }
 }
 
-TensorView GroupRunner::out_view(const Frame& frame,
+TensorView GroupRunner::out_view(const IterationSpace& space,
                                  std::uint32_t index) const {
   const Request& request = arrays_->request(index);
   const auto address = reinterpret_cast<std::uint64_t>(request.out);
   if (!is_row_recipe(request.recipe))
     return groups_->member(index).is_reduced
-               ? reduced_view(frame, address, request.out_dtype)
-               : view_of(frame, arrays_->output(index));
+               ? reduced_view(space, address, request.out_dtype)
+               : view_of(space, arrays_->output(index));
   const TensorView own = own_view(request, 0, address, request.out_dtype);
   if (!is_reducing(request.recipe) || request.keepdims) return own;
   // Adds the axes that were reduced.
@@ -322,9 +323,10 @@ TensorView GroupRunner::out_view(const Frame& frame,
   return view;
 }
 
-TensorView GroupRunner::view_of(const Frame& frame, const Array& array) const {
+TensorView GroupRunner::view_of(const IterationSpace& space,
+                                const Array& array) const {
   if (array.view == Request::kFlat)
-    return flat_view(frame, array.address, array.dtype);
+    return flat_view(space, array.address, array.dtype);
   TensorView view = arrays_->view(array.view);
   view.data = reinterpret_cast<void*>(array.address);
   view.dtype = array.dtype;
@@ -341,13 +343,12 @@ TensorView GroupRunner::own_view(const Request& request, std::size_t place,
 }
 
 bool GroupRunner::submit() {
-  Program& program = programs_.find(fragment_);
+  Program& program = programs_.find(fused_);
   if (program.is_empty()) return false;
   try {
-    calls_.add(program, fragment_.inputs(), fragment_.outputs(),
-               fragment_.numbers());
+    calls_.add(program, fused_.inputs(), fused_.outputs(), fused_.numbers());
   } catch (const InvalidArgument&) {
-    if (fragment_.steps().size() == 1) throw;
+    if (fused_.steps().size() == 1) throw;
     program = {};
     return false;
   }

@@ -8,13 +8,13 @@
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "program/plan.h"
+#include "requests/alias_analysis.h"
 #include "requests/arrays.h"
-#include "requests/direct.h"
-#include "requests/fragment.h"
+#include "requests/builtin_fast_path.h"
+#include "requests/fused_requests.h"
 #include "requests/groups.h"
 #include "requests/level_calls.h"
 #include "requests/program_cache.h"
-#include "requests/survey.h"
 
 namespace gpuos::requests {
 
@@ -22,9 +22,10 @@ namespace gpuos::requests {
 /// cannot carry all arguments.
 class GroupRunner {
  public:
-  explicit GroupRunner(Runtime& runtime) : direct_(runtime), calls_(runtime) {}
+  explicit GroupRunner(Runtime& runtime)
+      : builtins_(runtime), calls_(runtime) {}
 
-  void begin(const Arrays& arrays, Survey& survey, const Groups& groups,
+  void begin(const Arrays& arrays, AliasAnalysis& aliases, const Groups& groups,
              const StillNeeded& needed, const Stream& stream);
   /// Groups of which none meets another.
   void run(std::span<const Group* const> level);
@@ -72,33 +73,35 @@ class GroupRunner {
   void run_needed(std::uint32_t request);
   void collect(const Group& group);
   void find_late(const Group& group);
-  void run_fragments(const Frame& frame, std::size_t most_steps,
+  void run_fragments(const IterationSpace& space, std::size_t most_steps,
                      std::size_t first, std::size_t end);
-  std::size_t fill(const Frame& frame, std::size_t most_steps,
+  std::size_t fill(const IterationSpace& space, std::size_t most_steps,
                    std::size_t first, std::size_t end);
-  void add_step(const Frame& frame, std::size_t first, std::size_t place);
+  void add_step(const IterationSpace& space, std::size_t first,
+                std::size_t place);
   std::size_t count_ended(std::size_t first, std::size_t place) const;
-  void add_outputs(const Frame& frame, std::size_t first, std::size_t end);
+  void add_outputs(const IterationSpace& space, std::size_t first,
+                   std::size_t end);
   /// False: the program is too large.
   bool submit();
-  TensorView view_of(const Frame& frame, const Array& array) const;
-  TensorView out_view(const Frame& frame, std::uint32_t request) const;
+  TensorView view_of(const IterationSpace& space, const Array& array) const;
+  TensorView out_view(const IterationSpace& space, std::uint32_t request) const;
   /// The array at `place` of a row recipe.
   TensorView own_view(const Request& request, std::size_t place,
                       std::uint64_t address, DType dtype) const;
 
-  Direct direct_;
+  BuiltinFastPath builtins_;
   LevelCalls calls_;
   ProgramCache programs_;
   const Arrays* arrays_ = nullptr;
-  Survey* survey_ = nullptr;
+  AliasAnalysis* aliases_ = nullptr;
   const Groups* groups_ = nullptr;
   StillNeeded needed_;
-  Fragment fragment_;
+  FusedRequests fused_;
   std::vector<bool> is_late_;    // requests that depend on results of rows
   std::vector<MemberUse> uses_;  // of the group
   std::vector<std::uint32_t> use_of_;    // of each request
-  std::vector<std::uint16_t> value_of_;  // of each place in its fragment
+  std::vector<std::uint16_t> value_of_;  // of each place in its program
   std::exception_ptr refused_;           // the first of this run, if any
   std::uint64_t tasks_ = 0;
   std::uint64_t unwritten_ = 0;

@@ -30,9 +30,9 @@ struct Groups::Choice {
   }
 };
 
-void Groups::run(const Arrays& arrays, Survey& survey) {
+void Groups::run(const Arrays& arrays, AliasAnalysis& aliases) {
   arrays_ = &arrays;
-  survey_ = &survey;
+  aliases_ = &aliases;
   groups_.clear();
   sequence_.clear();
   settled_ = 0;
@@ -112,7 +112,7 @@ bool Groups::all_operands(std::uint32_t request, Function function) {
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
-    const Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
+    const Owner& owner = aliases_->owners()[aliases_->of(request).operands[i]];
     if (!function(owner, arrays_->operand(request, i, before++))) return false;
   }
   return true;
@@ -148,7 +148,7 @@ std::uint32_t Groups::open(const Request& request) {
   const auto order = static_cast<std::uint32_t>(sequence_.size());
   groups_.push_back({.elems = elems_of(request),
                      .order = order,
-                     .is_open = !survey_->has_overlaps()});
+                     .is_open = !aliases_->has_overlaps()});
   sequence_.push_back(group);
   return group;
 }
@@ -172,8 +172,8 @@ void Groups::merge(std::uint32_t from, std::uint32_t into) {
 
 bool Groups::place_alone(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
-  const OwnersOf& of = survey_->of(request);
-  Owners& owners = survey_->owners();
+  const RequestOwners& of = aliases_->of(request);
+  OwnerTable& owners = aliases_->owners();
   if (owners[of.out].toucher != kNone || is_reducing(asked.recipe))
     return false;
   for (std::size_t i = 0; i < asked.operands; ++i)
@@ -198,9 +198,9 @@ bool Groups::place_alone(std::uint32_t request) {
 }
 
 void Groups::place(std::uint32_t request) {
-  if (!survey_->has_overlaps() && place_alone(request)) return;
+  if (!aliases_->has_overlaps() && place_alone(request)) return;
   std::uint32_t group = kNone;
-  if (!survey_->has_overlaps()) {
+  if (!aliases_->has_overlaps()) {
     Choice choice;
     look_at_operands(request, choice);
     look_at_output(request, choice);
@@ -216,7 +216,7 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
     const std::uint32_t place = before++;
-    const Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
+    const Owner& owner = aliases_->owners()[aliases_->of(request).operands[i]];
     if (owner.writer == kNone) {
       if (i == 0 && is_reduced_beside(request, owner))
         choice.add(root(owner.toucher));
@@ -244,7 +244,7 @@ bool Groups::is_reduced_beside(std::uint32_t request,
 }
 
 void Groups::look_at_output(std::uint32_t request, Choice& choice) {
-  const Owner& owner = survey_->owners()[survey_->of(request).out];
+  const Owner& owner = aliases_->owners()[aliases_->of(request).out];
   if (owner.toucher == kNone) return;
   choice.is_alone = owner.toucher == kMany;
   if (choice.is_alone) return;
@@ -266,7 +266,7 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
   });
   std::uint32_t chosen = kNone;
   const std::uint32_t view = view_of(arrays_->request(request));
-  const Owner& out = survey_->owners()[survey_->of(request).out];
+  const Owner& out = aliases_->owners()[aliases_->of(request).out];
   for (const std::uint32_t group : groups) {
     if (choice.is_barred(group) || !may_write(groups_[group], out)) continue;
     if (chosen != kNone) {
@@ -302,12 +302,12 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
       is_reducing(asked.recipe) ||
       (group.is_reduced && is_of_rows(request, index));
   group.is_reduced = group.is_reduced || members_[request].is_reduced;
-  if (survey_->has_overlaps()) {
+  if (aliases_->has_overlaps()) {
     // The owners do not show its readers.
     members_[request].is_read_outside = true;
     return;
   }
-  const Owner& out = survey_->owners()[survey_->of(request).out];
+  const Owner& out = aliases_->owners()[aliases_->of(request).out];
   const std::uint32_t toucher = out.toucher;
   read(request, index);
   write(request, index, toucher);
@@ -318,7 +318,7 @@ void Groups::read(std::uint32_t request, std::uint32_t group) {
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
-    Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
+    Owner& owner = aliases_->owners()[aliases_->of(request).operands[i]];
     if (owner.writer != kNone) {
       const std::uint32_t writer = root(owner.writer);
       if (writer == group) {
@@ -334,7 +334,7 @@ void Groups::read(std::uint32_t request, std::uint32_t group) {
 
 void Groups::write(std::uint32_t request, std::uint32_t group,
                    std::uint32_t toucher) {
-  Owner& owner = survey_->owners()[survey_->of(request).out];
+  Owner& owner = aliases_->owners()[aliases_->of(request).out];
   const Array array = arrays_->output(request);
   if (owner.value != kNone) {
     if (arrays_->is_same(array, arrays_->output(owner.value)))
@@ -362,13 +362,13 @@ void Groups::write(std::uint32_t request, std::uint32_t group,
 // Notes the accesses to the output's owner.
 void Groups::touch_operands(std::uint32_t request, std::uint32_t group) {
   const Request& asked = arrays_->request(request);
-  const OwnersOf& owners = survey_->of(request);
+  const RequestOwners& owners = aliases_->of(request);
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
     const Array array = arrays_->operand(request, i, before++);
     if (owners.operands[i] == owners.out)
-      touch(survey_->owners()[owners.out], group, array);
+      touch(aliases_->owners()[owners.out], group, array);
   }
 }
 

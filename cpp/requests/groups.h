@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "requests/alias_analysis.h"
 #include "requests/arrays.h"
-#include "requests/survey.h"
 
 namespace gpuos::requests {
 
@@ -71,7 +71,7 @@ struct Group {
 /// depend on none may run before it.
 class Groups {
  public:
-  void run(const Arrays& arrays, Survey& survey);
+  void run(const Arrays& arrays, AliasAnalysis& aliases);
   /// There are none: each request is alone.
   void clear() noexcept { members_.clear(); }
 
@@ -152,7 +152,7 @@ class Groups {
   void merge(std::uint32_t from, std::uint32_t into);
 
   const Arrays* arrays_ = nullptr;
-  Survey* survey_ = nullptr;
+  AliasAnalysis* aliases_ = nullptr;
   std::vector<GroupMember> members_;
   std::vector<Group> groups_;
   std::vector<std::uint32_t> sequence_;

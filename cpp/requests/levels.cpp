@@ -4,14 +4,15 @@
 
 namespace gpuos::requests {
 
-void Levels::run(const Arrays& arrays, Survey& survey, const Groups& groups) {
+void Levels::run(const Arrays& arrays, AliasAnalysis& aliases,
+                 const Groups& groups) {
   arrays_ = &arrays;
-  survey_ = &survey;
+  aliases_ = &aliases;
   groups_ = &groups;
   leveled_.clear();
   ends_.clear();
   groups.for_each([&](const Group& group) {
-    const bool is_next = survey.has_overlaps();
+    const bool is_next = aliases.has_overlaps();
     const std::uint32_t level =
         is_next ? static_cast<std::uint32_t>(leveled_.size()) + 1
                 : level_of(group);
@@ -27,12 +28,12 @@ std::uint32_t Levels::level_of(const Group& group) const {
   std::uint32_t before = 0;
   groups_->for_each_member(group, [&](std::uint32_t request) {
     const Request& asked = arrays_->request(request);
-    const OwnersOf& of = survey_->of(request);
+    const RequestOwners& of = aliases_->of(request);
     for (std::size_t i = 0; i < asked.operands; ++i)
       if (!is_number(asked, i))
         before =
-            std::max(before, survey_->owners()[of.operands[i]].written_level);
-    before = std::max(before, survey_->owners()[of.out].touched_level);
+            std::max(before, aliases_->owners()[of.operands[i]].written_level);
+    before = std::max(before, aliases_->owners()[of.out].touched_level);
   });
   return before + 1;
 }
@@ -40,13 +41,13 @@ std::uint32_t Levels::level_of(const Group& group) const {
 void Levels::note(const Group& group, std::uint32_t level) {
   groups_->for_each_member(group, [&](std::uint32_t request) {
     const Request& asked = arrays_->request(request);
-    const OwnersOf& of = survey_->of(request);
+    const RequestOwners& of = aliases_->of(request);
     for (std::size_t i = 0; i < asked.operands; ++i) {
       if (is_number(asked, i)) continue;
-      Owner& owner = survey_->owners()[of.operands[i]];
+      Owner& owner = aliases_->owners()[of.operands[i]];
       owner.touched_level = std::max(owner.touched_level, level);
     }
-    Owner& out = survey_->owners()[of.out];
+    Owner& out = aliases_->owners()[of.out];
     out.touched_level = level;
     out.written_level = level;
   });

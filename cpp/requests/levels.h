@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "requests/alias_analysis.h"
 #include "requests/arrays.h"
 #include "requests/groups.h"
-#include "requests/survey.h"
 
 namespace gpuos::requests {
 
@@ -19,7 +19,7 @@ namespace gpuos::requests {
 /// level. If owners do not show the conflicts, each group is a level.
 class Levels {
  public:
-  void run(const Arrays& arrays, Survey& survey, const Groups& groups);
+  void run(const Arrays& arrays, AliasAnalysis& aliases, const Groups& groups);
 
   std::size_t count() const noexcept { return ends_.size(); }
   /// Returns the groups of a level in their order.
@@ -40,7 +40,7 @@ class Levels {
   void sort();
 
   const Arrays* arrays_ = nullptr;
-  Survey* survey_ = nullptr;
+  AliasAnalysis* aliases_ = nullptr;
   const Groups* groups_ = nullptr;
   std::vector<LeveledGroup> leveled_;
   std::vector<std::uint32_t> ends_;  // of each level in sorted_

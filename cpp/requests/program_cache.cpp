@@ -23,8 +23,8 @@ bool ProgramCache::Equal::operator()(const View& a,
   return std::ranges::equal(a.words, b.words);
 }
 
-Program& ProgramCache::find(Fragment& fragment) {
-  const auto words = fragment.structure();
+Program& ProgramCache::find(FusedRequests& fused) {
+  const auto words = fused.structure();
   // Parts of one level are often alike.
   if (last_ != nullptr && std::ranges::equal(words, last_->first.words))
     return last_->second;
@@ -32,7 +32,7 @@ Program& ProgramCache::find(Fragment& fragment) {
   auto at = programs_.find(view);
   if (at == programs_.end()) {
     Key key{{words.begin(), words.end()}, view.hash};
-    Program program = build(fragment);
+    Program program = build(fused);
     if (programs_.size() == kMaxPrograms) programs_.clear();
     at = programs_.emplace(std::move(key), std::move(program)).first;
   }
@@ -40,14 +40,14 @@ Program& ProgramCache::find(Fragment& fragment) {
   return at->second;
 }
 
-Program ProgramCache::build(const Fragment& fragment) {
+Program ProgramCache::build(const FusedRequests& fused) {
   try {
-    Program program = fragment.build();
+    Program program = fused.build();
     ++built_;
     return program;
   } catch (const InvalidArgument&) {
     // A single request reports its own error.
-    if (fragment.steps().size() == 1) throw;
+    if (fused.steps().size() == 1) throw;
     return {};
   }
 }

@@ -6,23 +6,23 @@
 #include <vector>
 
 #include "gpuos/program.h"
-#include "requests/fragment.h"
+#include "requests/fused_requests.h"
 
 namespace gpuos::requests {
 
-/// Programs by the structure of the fragment that they were built for.
+/// Programs by the structure of the program that they were built for.
 class ProgramCache {
  public:
-  /// The program of `fragment`, empty if it needs several; valid until the next
+  /// The program of `fused`, empty if it needs several; valid until the next
   /// call.
   /// Throws: InvalidArgument for dtypes that the only recipe does not take.
-  Program& find(Fragment& fragment);
+  Program& find(FusedRequests& fused);
 
   /// How many were built.
   std::uint64_t built() const noexcept { return built_; }
 
  private:
-  Program build(const Fragment& fragment);
+  Program build(const FusedRequests& fused);
 
   /// Structures that ever change must not fill the memory.
   static constexpr std::size_t kMaxPrograms = 4096;

@@ -1,9 +1,9 @@
 #include "gpuos/runtime.h"
+#include "requests/alias_analysis.h"
 #include "requests/arrays.h"
 #include "requests/group_runner.h"
 #include "requests/groups.h"
 #include "requests/levels.h"
-#include "requests/survey.h"
 
 namespace gpuos {
 
@@ -13,7 +13,7 @@ class RequestRunner::Impl {
 
   Runtime& runtime;
   requests::Arrays arrays;
-  requests::Survey survey;
+  requests::AliasAnalysis aliases;
   requests::Groups groups;
   requests::Levels levels;
   requests::GroupRunner runner;
@@ -28,20 +28,20 @@ RequestRunner::~RequestRunner() = default;
 
 void RequestRunner::run(std::span<const Request> requests,
                         std::span<const TensorView> views, StillNeeded needed,
-                        Stream stream, bool owners_lie_apart) {
+                        Stream stream, bool owners_are_disjoint) {
   if (requests.empty()) return;
   Impl& impl = *impl_;
   impl.requests += requests.size();
   ++impl.runs;
   impl.arrays.begin(requests, views);
-  impl.survey.run(impl.arrays, owners_lie_apart);
-  impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);
-  if (impl.survey.are_independent()) {
+  impl.aliases.run(impl.arrays, owners_are_disjoint);
+  impl.runner.begin(impl.arrays, impl.aliases, impl.groups, needed, stream);
+  if (impl.aliases.are_independent()) {
     impl.groups.clear();
     impl.runner.run_independent();
   } else {
-    impl.groups.run(impl.arrays, impl.survey);
-    impl.levels.run(impl.arrays, impl.survey, impl.groups);
+    impl.groups.run(impl.arrays, impl.aliases);
+    impl.levels.run(impl.arrays, impl.aliases, impl.groups);
     for (std::size_t level = 0; level < impl.levels.count(); ++level)
       impl.runner.run(impl.levels.at(level));
   }

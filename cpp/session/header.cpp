@@ -98,8 +98,8 @@ bool has_pointers_only(const Item& item, const std::string& name) {
   return true;
 }
 
-bool says_the_same(const Entry& old, const Item& fresh,
-                   const std::string& identity) {
+bool is_same_declaration(const Entry& old, const Item& fresh,
+                         const std::string& identity) {
   if (old.identity != identity) return false;
   // A definition may omit the default arguments of its declaration.
   return fresh.defaults.empty() || fresh.defaults == old.item.defaults;
@@ -370,7 +370,7 @@ EntryPtr Header::put(const Item& given, const std::string& cell,
   EntryPtr old = find(item.key);
   std::string identity = identity_with_macros(item, written);
   if (old != nullptr && again == Again::IfChanged &&
-      says_the_same(*old, item, identity))
+      is_same_declaration(*old, item, identity))
     return old;
   return add(item, cell, old, std::move(identity), journal, again, written);
 }
@@ -406,7 +406,7 @@ std::set<const Entry*> Header::closure(const Entry& entry) const {
 bool Header::has_same(const Item& item) const {
   const EntryPtr old = find(item.key);
   return old != nullptr &&
-         says_the_same(*old, item, identity_with_macros(item, 0));
+         is_same_declaration(*old, item, identity_with_macros(item, 0));
 }
 
 Selection Header::select(const std::set<std::string>& roots,

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "arguments.h"
-#include "few.h"
 #include "fused_key.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
+#include "inline_vector.h"
 #include "pybind_objects.h"
 
 namespace gpuos::python {
@@ -84,10 +84,10 @@ class FusedCall {
   std::size_t item_count_ = 0;
   bool may_have_container_ = false;
   std::array<Item, kMaxItems> items_;
-  Few<TensorView, kMaxItems> inputs_;
-  Few<PyObject*, kMaxItems> arrays_;
-  Few<Scalar, kMaxItems> scalars_;
-  Few<PyObject*, kMaxItems> numbers_;  // objects of the scalars
+  InlineVector<TensorView, kMaxItems> inputs_;
+  InlineVector<PyObject*, kMaxItems> arrays_;
+  InlineVector<Scalar, kMaxItems> scalars_;
+  InlineVector<PyObject*, kMaxItems> numbers_;  // objects of the scalars
   std::vector<Scalar> all_scalars_;
 };
 

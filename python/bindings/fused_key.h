@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "few.h"
 #include "gpuos/dtype.h"
 #include "gpuos/scalar.h"
+#include "inline_vector.h"
 #include "pybind_objects.h"
 
 namespace gpuos::python {
@@ -61,7 +61,7 @@ class CallKey {
   }
 
   std::uint64_t hash_ = 0;
-  Few<ArgumentWord, kMaxFusedArguments> words_;
+  InlineVector<ArgumentWord, kMaxFusedArguments> words_;
   std::size_t object_count_ = 0;
   std::array<PyObject*, kMaxFusedArguments> objects_;
 };

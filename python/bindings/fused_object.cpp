@@ -70,7 +70,7 @@ py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
   const py::object of_runtimes = of_runtimes_;
   const py::object function = function_;
   const WithoutLock to_others;
-  return python_module("gpuos.foreign")
+  return python_module("gpuos.interop")
       .attr("call")(of_runtimes, function, name_, call.args, call.keywords);
 }
 
@@ -84,7 +84,7 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
   const py::object of_trees = of_trees_;
   const py::object function = function_;
   const WithoutLock to_others;
-  return python_module("gpuos.trees")
+  return python_module("gpuos.pytrees")
       .attr("call")(of_trees, function, runtime_, name_, method, call.args,
                     call.keywords);
 }

@@ -35,7 +35,7 @@ class FusedResults {
   const char* name_;
   Traced& traced_;
   RuntimeObject& runtime_;
-  Few<TensorView, kMaxFusedResults> views_;
+  InlineVector<TensorView, kMaxFusedResults> views_;
   std::size_t count_ = 0;
   std::array<pybind11::object, kMaxFusedResults> arrays_;
 };

@@ -261,7 +261,7 @@ std::unique_ptr<Fused> Fused::replaced(py::object function) const {
       of_runtimes_,
       [&](const py::handle& /*runtime*/) { return next->function_; });
   next->of_trees_ = each_replaced(of_trees_, [&](const py::handle& shape) {
-    return python_module("gpuos.trees")
+    return python_module("gpuos.pytrees")
         .attr("of_leaves")(next->function_, name_, shape);
   });
   return next;

@@ -326,7 +326,7 @@ void serve_if_asked() {
 // a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
-  for (const char* name : {"array_functions", "foreign", "tracing", "trees"})
+  for (const char* name : {"array_functions", "interop", "tracing", "pytrees"})
     python_module((std::string("gpuos.") + name).c_str());
 }
 

@@ -7,8 +7,8 @@
 
 #include "arguments.h"
 #include "errors.h"
-#include "few.h"
 #include "gpuos/error.h"
+#include "inline_vector.h"
 #include "keywords.h"
 #include "pybind_objects.h"
 #include "registrations.h"
@@ -43,7 +43,7 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
                           std::to_string(count - 1));
   }
   Arguments arguments(runtime);
-  Few<TensorView, kMaxInputs> inputs;
+  InlineVector<TensorView, kMaxInputs> inputs;
   for (std::size_t i = 1; i < count; ++i)
     inputs.add([&] {
       return arguments.view(args[i], {name, static_cast<int>(i) - 1});

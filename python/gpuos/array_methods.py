@@ -15,7 +15,7 @@ import numpy as np
 from gpuos import (
     _core,
     array_text,
-    made_functions,
+    composite_functions,
     numpy_functions,
     numpy_names,
     sending,
@@ -197,7 +197,7 @@ def _matmul_in_place(_: Array, __: Any) -> NoReturn:
 
 def set_item(x: Array, index: Any, value: Any) -> None:
     """Set x[index]. The index may be a mask of x's shape."""
-    value = made_functions.whole(value, x.dtype)
+    value = composite_functions.whole(value, x.dtype)
     if isinstance(value, (list, tuple)):
         value = np.asarray([*value], x.dtype)  # NumPy checks the numbers
     if _is_mask(index):
@@ -324,7 +324,7 @@ def concatenate(
 ) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
     parts = [operand(x, first) for x in arrays]
-    parts = made_functions.in_dtype("concatenate", parts, dtype, casting)
+    parts = composite_functions.in_dtype("concatenate", parts, dtype, casting)
     if axis is None:
         parts, axis = [ravel(x) for x in parts], 0
     axis = axis_in(axis, parts[0].ndim)

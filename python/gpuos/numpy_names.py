@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core, made_functions, numpy_reductions, shared_functions
+from gpuos import _core, composite_functions, numpy_reductions, shared_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ OPERATIONS = _core._operations()
 @cache
 def of_values() -> Table:
     """Return the table of functions that compute values."""
-    return _named(shared_functions, numpy_reductions, made_functions)
+    return _named(shared_functions, numpy_reductions, composite_functions)
 
 
 @cache

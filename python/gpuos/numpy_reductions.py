@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core, functions
-from gpuos.made_functions import check_same_shape, method_of, start_of
+from gpuos.composite_functions import check_same_shape, method_of, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

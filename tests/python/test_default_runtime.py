@@ -149,7 +149,7 @@ def test_threads_use_it_together():
 
 OFTEN = """
 import signal
-from gpuos import array_functions, default_runtime, foreign, tracing, trees
+from gpuos import array_functions, default_runtime, interop, tracing, pytrees
 
 depth = most = 0
 

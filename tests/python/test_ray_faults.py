@@ -147,7 +147,7 @@ def test_a_log_that_died_ends_the_pool_with_errors(pool):
 
 
 def test_a_pool_that_nobody_has_ends_when_it_has_computed(cluster, monkeypatch):
-    monkeypatch.setattr("gpuos.ray.newest.FOLLOW_S", 0.1)
+    monkeypatch.setattr("gpuos.ray.latest.FOLLOW_S", 0.1)
     made = gr.Pool(1, num_cpus=0)
 
     def slow(_, x):

@@ -1,4 +1,4 @@
-"""Parts of Ray pools, without Ray: versions in one runtime, names, the gate of
+"""Parts of Ray pools, without Ray: versions in one runtime, names, the cancellation of
 a member."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from deadlines import WAIT_S
 
 import gpuos
 import gpuos.ray
-from gpuos.ray import changes, gate, joining, newest, renaming, versions
+from gpuos.ray import cancellation, changes, joining, latest, renaming, versions
 from gpuos.ray.versions import Entry, Versions
 
 ONES = np.ones(8, "float32")
@@ -30,24 +30,24 @@ class World:
 
     def __init__(self, rt):
         self.rt, self.tables, self.expected = rt, {0: {}}, {0: {}}
-        self.newest = self.last = 0
+        self.latest = self.last = 0
         self.versions = Versions(rt, self.tables.__getitem__)
 
     def propose(self, *asked, commit=True):
         self.last += 1
-        made = self.versions.prepare(self.last, self.newest, asked)
+        made = self.versions.prepare(self.last, self.latest, asked)
         if not commit:
             self.versions.drop(self.last)
             return
-        table = dict(self.tables[self.newest])
+        table = dict(self.tables[self.latest])
         table |= {k: Entry(self.last, d) for k, d in made.items()}
         self.tables[self.last] = table
-        expected = dict(self.expected[self.newest])
+        expected = dict(self.expected[self.latest])
         for change in asked:
             text = change.definition.expression
             expected[change.definition.name] = float(text.split()[-1])
         self.expected[self.last] = expected
-        self.newest = self.last
+        self.latest = self.last
 
     def check(self, version):
         with self.versions.at(version) as names:
@@ -72,7 +72,7 @@ def test_any_version_is_what_it_was(rt, seed, monkeypatch):
     turn, world = random.Random(seed), World(rt)
     for step in range(150):
         text = f"o = x * {step}"
-        known = world.expected[world.newest]
+        known = world.expected[world.latest]
         match turn.choice(("define", "replace", "two", "drop", "refuse", "at")):
             case "define" if len(known) < 4:
                 world.propose(changes.define(f"n{step}", text, {}))
@@ -98,7 +98,7 @@ def test_any_version_is_what_it_was(rt, seed, monkeypatch):
                     )
             case _:
                 world.check(turn.choice([*world.tables]))
-        world.check(world.newest)
+        world.check(world.latest)
     # Unused operators are gone: four versions of four names, in two copies.
     assert len(rt.operators()) < 6 + 32
 
@@ -154,10 +154,12 @@ def test_messages_have_the_names_of_the_pool():
 def test_a_gate_lets_so_many_in_and_in_their_order(monkeypatch):
     cancelled = set()
     monkeypatch.setattr(
-        gate, "is_cancelled", lambda: threading.current_thread() in cancelled
+        cancellation,
+        "is_cancelled",
+        lambda: threading.current_thread() in cancelled,
     )
-    monkeypatch.setattr(gate, "_LOOK_S", 0.001)
-    way, order, inside = gate.Gate(2), [], threading.Semaphore(0)
+    monkeypatch.setattr(cancellation, "_LOOK_S", 0.001)
+    way, order, inside = cancellation.Gate(2), [], threading.Semaphore(0)
     go = threading.Semaphore(0)
 
     def call(number):
@@ -221,8 +223,8 @@ class SlowLog:
 
 def test_a_late_answer_is_no_end_of_following(monkeypatch):
     log = SlowLog(1, None, 7)
-    monkeypatch.setattr(newest, "ray", lambda: log)
-    known = newest.Newest(log, 0, ())
+    monkeypatch.setattr(latest, "ray", lambda: log)
+    known = latest.Newest(log, 0, ())
     assert log.ended.wait(WAIT_S)
     assert known.version == 7
 

@@ -247,8 +247,8 @@ def test_what_is_linked_is_there(python_pages):
     # By a link of a page that is linked itself.
     assert "tree/cpp/README.md" in pages
     assert (
-        "`tests/python/test_lies.py`"
-        in pages["tree/tests/python/test_lies.py.md"]
+        "`tests/python/test_wrong_metadata.py`"
+        in pages["tree/tests/python/test_wrong_metadata.py.md"]
     )
 
 

@@ -19,7 +19,7 @@ from torch_support import assert_same, gt, outcome, pair, torch
 
 import gpuos
 from gpuos import choosing
-from gpuos.torch import at_once, loading, readiness
+from gpuos.torch import eager, loading, readiness
 from gpuos.torch.requests import _REDUCTIONS
 
 __all__ = ["site"]
@@ -94,7 +94,7 @@ def names_of_others():
         changes.append((torch, "__version__", version))
     for python in ABIS - {sysconfig.get_config_var("SOABI")}:
         changes.append((sysconfig, "get_config_var", lambda _, p=python: p))
-    for name in ("front.cpp", "keys.h", "requests.h"):
+    for name in ("method_overrides.cpp", "keys.h", "requests.h"):
 
         def read_other(path, name=name):
             return read(path) + b"\n" * (path.name == name)
@@ -370,7 +370,7 @@ def test_what_is_switched_off_computes_the_same(name):
     for dtype, made, count in itertools.product(DTYPES, DTYPES, (1, 2)):
         given = [x.abs().to(dtype) for x in pair("cpu", 64)][:count]
         out = torch.zeros(64, dtype=made)
-        theirs = written(at_once.submit, name, given, out, out=out)
+        theirs = written(eager.submit, name, given, out, out=out)
         out = torch.zeros(64, dtype=made)
         ours = written(gt.bridge().submit, name, *given, out, out=out)
         if isinstance(theirs, str) or isinstance(ours, str):
@@ -396,7 +396,7 @@ def test_what_is_switched_off_reduces_the_same(name, dims, keepdim):
     ]
     dtype = torch.int64 if name.startswith("arg") else a.dtype
     out = torch.zeros(shape, dtype=dtype)
-    theirs = written(at_once.submit_rows, name, a, out, dims, keepdim, out=out)
+    theirs = written(eager.submit_rows, name, a, out, dims, keepdim, out=out)
     if name.startswith("arg") and dims is not None and len(dims) > 1:
         assert "expected one dim or none" in theirs
         return
@@ -407,7 +407,7 @@ def test_what_is_switched_off_reduces_the_same(name, dims, keepdim):
     assert_same(theirs, ours)
     wrong = torch.zeros([*shape, 2])
     with pytest.raises(ValueError, match="expected an out of shape"):
-        at_once.submit_rows(name, a, wrong, dims, keepdim)
+        eager.submit_rows(name, a, wrong, dims, keepdim)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_what_is_switched_off_reduces_the_same(name, dims, keepdim):
 def test_what_is_switched_off_refuses_the_same(name, operands, out):
     for submit in (
         lambda: gt.bridge().submit(name, *operands, out),
-        lambda: at_once.submit(name, operands, out),
+        lambda: eager.submit(name, operands, out),
     ):
         with pytest.raises(ValueError, match=r"^submit: "):
             submit()

@@ -1,6 +1,6 @@
 """Every reader of a pending value sees it computed.
 
-test_torch_composites.py has PyTorch's own operators, test_torch_questions.py the
+test_torch_composites.py has PyTorch's own operators, test_torch_attributes.py the
 attributes and methods of a tensor.
 """
 

@@ -14,7 +14,7 @@ from torch_support import (
     ELEMS,
     PATIENCE,
     gt,
-    hasty_front,
+    hasty_overrides,
     in_thread,
     scheduler,
     torch,
@@ -73,8 +73,8 @@ def test_a_result_can_be_cloned_lazily(device):
 def test_a_result_outlives_everything(device):
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device=device) + 1
-    with hasty_front():
-        for _ in range(PATIENCE + 1):  # the front goes, and unused blocks
+    with hasty_overrides():
+        for _ in range(PATIENCE + 1):  # the overrides go, and unused blocks
             x.abs()
     with torch.no_grad(), scheduler(takes=64):
         others = [torch.zeros(ELEMS, device=device) + k for k in range(64)]

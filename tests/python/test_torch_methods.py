@@ -13,7 +13,7 @@ from torch_support import (
     PATIENCE,
     assert_same,
     gt,
-    hasty_front,
+    hasty_overrides,
     scheduler,
     taken,
     torch,
@@ -27,7 +27,7 @@ BRIDGE = Path(scheduling.__file__).parent / "bridge"
 
 
 def methods():
-    """Return the names of all methods that the front takes."""
+    """Return the names of all methods that the overrides take."""
     text = (BRIDGE / "table.h").read_text()
     doors = text[text.index("// ---- Doors") : text.index("GPUOS_KERNELS(X)")]
     names = re.findall(r"\bX\((\w+)(?:, \w+)?\)", doors)
@@ -58,7 +58,7 @@ def shut_down():
 
 
 def retire():
-    with hasty_front():
+    with hasty_overrides():
         x = torch.ones(2)
         for _ in range(PATIENCE + 1):
             torch.relu(x)

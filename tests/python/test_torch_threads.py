@@ -19,7 +19,7 @@ from torch_support import (
     PATIENCE,
     gt,
     has_come_true,
-    hasty_front,
+    hasty_overrides,
     in_thread,
     in_threads,
     pair,
@@ -127,8 +127,8 @@ def test_thread_that_ends_inside_of_its_block(device):
     assert results[0].tolist() == [2.0] * ELEMS
     gc.collect()
     assert gt.pending() == 0
-    # The front also detects that it is not used.
-    with hasty_front():
+    # The overrides also detect that they are not used.
+    with hasty_overrides():
         for _ in range(PATIENCE + 1):
             torch.relu(results[0])
     assert scheduling._guards is None

@@ -32,13 +32,13 @@ def watch_anew():
     bridge().watch_anew()
 
 
-PATIENCE = 10_000  # calls that the front waits, see front_calls.cpp
+PATIENCE = 10_000  # calls until the overrides retire, see override_calls.cpp
 PATIENCE_S = 10.0
 
 
 @contextlib.contextmanager
-def hasty_front():
-    """Make the front retire after `PATIENCE` calls, independent of the time."""
+def hasty_overrides():
+    """Make the overrides retire after `PATIENCE` calls, independent of the time."""
     bridge().retire_after(0.0)
     try:
         yield

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuos import _core, made_functions
+from gpuos import _core, composite_functions
 from gpuos.array_api._elementwise import named, run
 from gpuos.array_api._manipulation import reshape
 from gpuos.arrays import operation
@@ -65,7 +65,7 @@ std, var = map(_distance, ("std", "var"))
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    made: Array = run(made_functions.vecdot, x1, x2, axis)
+    made: Array = run(composite_functions.vecdot, x1, x2, axis)
     return made
 
 

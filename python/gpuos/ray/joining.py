@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuos import _core, defaults
 from gpuos.ray.engine import ANSWER_S, name_of_log, newest_of, ray, table_of
-from gpuos.ray.guests import ATTEND_S
+from gpuos.ray.subscribers import ATTEND_S
 from gpuos.ray.versions import Versions, blame
 from gpuos.ray.view import View
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gpuos.ray.changes import Operator
-    from gpuos.ray.guests import Request
+    from gpuos.ray.subscribers import Request
 
 _BUSY_S = 0.1  # between two requests while it compiles
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuos import _core
 from gpuos.ray.engine import CONTROL, PREPARE_S, raise_cause, ray
-from gpuos.ray.guests import Guest, Request
+from gpuos.ray.subscribers import Guest, Request
 from gpuos.ray.versions import Entry, Table
 
 KEPT = 1024  # versions that a member can still be asked for

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpuos import _core, defaults
 from gpuos.ray import computing
+from gpuos.ray.cancellation import Gate
 from gpuos.ray.engine import name_of_log, newest_of, ray, table_of
-from gpuos.ray.gate import Gate
 from gpuos.ray.versions import Versions, blame
 from gpuos.ray.view import View
 

@@ -24,9 +24,9 @@ from gpuos.ray.engine import (
     ray,
     value_of,
 )
+from gpuos.ray.latest import Newest
 from gpuos.ray.log import Log
 from gpuos.ray.member import Member
-from gpuos.ray.newest import Newest
 from gpuos.ray.shards import Sharded
 
 if TYPE_CHECKING:

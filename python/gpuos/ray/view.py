@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gpuos import _core
+from gpuos.ray.cancellation import is_cancelled
 from gpuos.ray.changes import Operator
-from gpuos.ray.gate import is_cancelled
 
 if TYPE_CHECKING:
     from gpuos.ray.versions import Names

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuos.choosing import is_off
-from gpuos.torch import at_once
+from gpuos.torch import eager
 from gpuos.torch.building import build
 from gpuos.torch.readiness import bridge, wait_ready
 from gpuos.torch.requests import (
@@ -92,7 +92,7 @@ def __getattr__(name: str) -> Any:
     if name not in _OF_THE_BRIDGE:
         text = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(text)
-    source = at_once if is_off() else bridge()
+    source = eager if is_off() else bridge()
     for found in _OF_THE_BRIDGE:
         globals()[found] = getattr(source, found)
     # Python is quicker with the attributes of a module that has none of this.

@@ -8,8 +8,8 @@ import torch
 
 import gpuos
 from gpuos.choosing import is_off
-from gpuos.torch import at_once, scheduling
-from gpuos.torch.agreement import prepare_on_all
+from gpuos.torch import eager, scheduling
+from gpuos.torch.collective import prepare_on_all
 from gpuos.torch.expressions import Expression
 from gpuos.torch.loading import runtime_of
 from gpuos.torch.readiness import bridge, bridge_if_loaded, wait_ready
@@ -101,7 +101,7 @@ def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
         Also for a name that is none.
     """
     if is_off():
-        at_once.submit(name, (a,), out)
+        eager.submit(name, (a,), out)
     else:
         bridge().submit(name, a, out)
 
@@ -111,7 +111,7 @@ def submit_binary(
 ) -> None:
     """Defer ``out = torch.name(a, b)``, such as maximum; as `submit_unary()`."""
     if is_off():
-        at_once.submit(name, (a, b), out)
+        eager.submit(name, (a, b), out)
     else:
         bridge().submit(name, a, b, out)
 
@@ -155,7 +155,7 @@ def submit_reduce(
         )
         raise ValueError(text)
     if is_off():
-        at_once.submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
+        eager.submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
     else:
         bridge().submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
 

@@ -353,7 +353,7 @@ def count_of_eager() -> int:
 def take_over() -> None:
     """Make eager blocks defer, if the bridge exists.
 
-    The front calls `join()` in each thread, ahead of one of its operators.
+    An override calls `join()` in each thread, ahead of one of its operators.
     """
     if module := bridge_if_loaded():
         with _lock:
@@ -468,7 +468,7 @@ def retire() -> None:
     """Restore PyTorch; the next scheduler starts again.
 
     Functions that give a tensor other memory continue to check for pending
-    operations, see bridge/doors.h.
+    operations, see bridge/storage_setters.h.
     """
     global _guards  # noqa: PLW0603
     with _lock:

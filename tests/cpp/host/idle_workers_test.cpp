@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "deadlines.h"
-#include "host/patience.h"
+#include "host/spin_policy.h"
 
 namespace gpuos::host {
 namespace {
@@ -41,34 +41,34 @@ TEST_F(OneSleeps, WhereOnlyOneMayPoll) {
   EXPECT_EQ(idle_.sleeping(), 1u);
 }
 
-void poll_in_vain(Patience& patience, std::uint32_t times) {
+void poll_in_vain(SpinPolicy& patience, std::uint32_t times) {
   for (std::uint32_t i = 0; i < times; ++i) patience.note(true);
 }
 
-TEST(Patience, LastsWhileItIsRewarded) {
-  Patience patience;
+TEST(SpinPolicy, LastsWhileItIsRewarded) {
+  SpinPolicy patience;
   for (int i = 0; i < 100; ++i) {
-    poll_in_vain(patience, Patience::kMostInVain - 1);
-    EXPECT_TRUE(patience.is_worth_it());
+    poll_in_vain(patience, SpinPolicy::kMaxFailures - 1);
+    EXPECT_TRUE(patience.should_spin());
     patience.note(false);
   }
 }
 
-TEST(Patience, ThatWasInVainIsTriedNowAndThen) {
-  Patience patience;
-  poll_in_vain(patience, Patience::kMostInVain);
+TEST(SpinPolicy, ThatWasInVainIsTriedNowAndThen) {
+  SpinPolicy patience;
+  poll_in_vain(patience, SpinPolicy::kMaxFailures);
   std::uint32_t tries = 0;
-  for (std::uint32_t i = 0; i < 10 * Patience::kRetry; ++i)
-    tries += patience.is_worth_it() ? 1 : 0;
+  for (std::uint32_t i = 0; i < 10 * SpinPolicy::kRetry; ++i)
+    tries += patience.should_spin() ? 1 : 0;
   EXPECT_EQ(tries, 10u);
 }
 
-TEST(Patience, ComesBackWithOneSuccess) {
-  Patience patience;
+TEST(SpinPolicy, ComesBackWithOneSuccess) {
+  SpinPolicy patience;
   poll_in_vain(patience, 1000);
   patience.note(false);
-  EXPECT_TRUE(patience.is_worth_it());
-  EXPECT_TRUE(patience.is_worth_it());
+  EXPECT_TRUE(patience.should_spin());
+  EXPECT_TRUE(patience.should_spin());
 }
 
 }  // namespace

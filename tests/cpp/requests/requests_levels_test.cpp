@@ -1,8 +1,8 @@
 // In which order groups of requests run.
 #include "request_contract.h"
+#include "requests/alias_analysis.h"
 #include "requests/groups.h"
 #include "requests/levels.h"
-#include "requests/survey.h"
 
 namespace gpuos {
 namespace {
@@ -29,21 +29,21 @@ class Levels : public ::testing::Test {
               {.axes = 1, .keepdims = true});
   }
 
-  bool are_independent(bool owners_lie_apart = false) {
+  bool are_independent(bool owners_are_disjoint = false) {
     requests::Arrays arrays;
     arrays.begin(list_.requests(), list_.views());
-    survey_.run(arrays, owners_lie_apart);
+    aliases_.run(arrays, owners_are_disjoint);
     list_.clear();
-    return survey_.are_independent();
+    return aliases_.are_independent();
   }
 
   /// The first request of each group, level by level.
   Found find() {
     requests::Arrays arrays;
     arrays.begin(list_.requests(), list_.views());
-    survey_.run(arrays, false);
-    groups_.run(arrays, survey_);
-    levels_.run(arrays, survey_, groups_);
+    aliases_.run(arrays, false);
+    groups_.run(arrays, aliases_);
+    levels_.run(arrays, aliases_, groups_);
     Found found;
     for (std::size_t level = 0; level < levels_.count(); ++level) {
       found.emplace_back();
@@ -56,7 +56,7 @@ class Levels : public ::testing::Test {
 
   std::array<float, 64 * kElems> memory_{};
   RequestList list_;
-  requests::Survey survey_;
+  requests::AliasAnalysis aliases_;
   requests::Groups groups_;
   requests::Levels levels_;
 };

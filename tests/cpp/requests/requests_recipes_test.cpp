@@ -8,7 +8,7 @@
 #include "program/plan.h"
 #include "program_support.h"
 #include "request_support.h"
-#include "requests/fragment.h"
+#include "requests/fused_requests.h"
 
 namespace gpuos {
 namespace {
@@ -296,13 +296,13 @@ TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
           static_cast<std::uint8_t>(tried.arrays + tried.numbers.size());
       request.compute = dtype;
       request.out_dtype = tried.is_test ? DType::Bool : dtype;
-      requests::Fragment part;
-      std::vector<requests::Wire> wires;
+      requests::FusedRequests part;
+      std::vector<requests::OperandSource> links;
       for (int k = 0; k < request.operands; ++k) {
         float* const address = nullptr;
-        wires.push_back(part.input(TensorView(address + k, 1, dtype), true));
+        links.push_back(part.input(TensorView(address + k, 1, dtype), true));
       }
-      part.output(part.add(request, wires), {}, true);
+      part.output(part.add(request, links), {}, true);
       Program program;
       try {
         program = part.build();

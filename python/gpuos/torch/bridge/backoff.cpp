@@ -25,7 +25,7 @@ constexpr int kLonger = 3;  // factor to the pause before
 constexpr std::int64_t kMostLateNs = 20'000'000;
 constexpr std::uint32_t kFirstFlushes = 4;
 
-// Calls of the front that end the back-off. Many calls in quick succession may
+// Calls of overrides that end the back-off. Many calls in quick succession may
 // be another part of the program. The number grows each time that this did not
 // pay.
 constexpr std::uint32_t kCalls = 1024;
@@ -41,7 +41,7 @@ struct BackoffState {
   std::int64_t saved_at_begin = 0;
   std::uint32_t fixed = 0;  // see begin_fixed()
   bool is_backing_off = false;
-  std::uint32_t calls = 0;  // of the front, since it backed off
+  std::uint32_t calls = 0;  // of overrides, since it backed off
   std::uint32_t wanted_calls = kCalls;
   std::int64_t calls_since_ns = 0;
   std::chrono::milliseconds length = kShortest;

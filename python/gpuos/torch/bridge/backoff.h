@@ -38,9 +38,9 @@ class FlushWatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// Calls of the front until the next look, in a thread that is not usual.
+/// Calls of overrides until the next look, in a thread that is not usual.
 extern constinit thread_local std::uint32_t calls_to_look GPUOS_NEAR_TLS;
-/// Counts methods of the front in a thread that may back off. Returns whether
+/// Counts overridden methods in a thread that may back off. Returns whether
 /// the back-off is over. The mode is then back in the thread.
 bool try_to_wake();
 

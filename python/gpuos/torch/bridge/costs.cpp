@@ -21,9 +21,9 @@ std::int32_t loss_in(std::span<const Loss> table, Recipe recipe,
   return type == at::kHalf || type == at::kBFloat16 ? loss->half : loss->single;
 }
 
-std::span<const Loss> table_of(Recipe recipe, bool is_across) {
+std::span<const Loss> table_of(Recipe recipe, bool has_strided_rows) {
   if (!is_row_recipe(recipe)) return kElementLosses;
-  return is_across ? std::span<const Loss>(kAcrossLosses) : kAlongLosses;
+  return has_strided_rows ? std::span<const Loss>(kAcrossLosses) : kAlongLosses;
 }
 
 std::int64_t row_loss(Recipe recipe) {
@@ -33,19 +33,19 @@ std::int64_t row_loss(Recipe recipe) {
 
 }  // namespace
 
-constinit thread_local bool is_left_to_pytorch = false;
+constinit thread_local bool is_passed_to_pytorch = false;
 
 std::int64_t loss_of(const Priced& call) {
   // On a GPU an operation of this size costs only its launch.
   if (!call.is_cpu) return 0;
-  const auto table = table_of(call.recipe, call.is_across);
+  const auto table = table_of(call.recipe, call.has_strided_rows);
   const std::int64_t rows =
       call.rows == 0 ? 0 : row_loss(call.recipe) * call.rows;
   return loss_in(table, call.recipe, call.type) * call.elems / 1000 + rows +
          kRunLoss * call.runs;
 }
 
-bool is_too_dear(const Priced& call) {
+bool is_too_costly(const Priced& call) {
   if (!call.is_cpu || !weighs_costs()) return false;
   // PyTorch would flush its operands first, which depends on the moment.
   const bool needs_flush = call.reads_pending && !is_fixed();

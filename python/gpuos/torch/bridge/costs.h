@@ -14,18 +14,19 @@ namespace gpuos::bridge {
 
 /// The way by which an operation came to us. Each skips another part of
 /// PyTorch's work.
-enum class Door : std::uint8_t {
-  Front,   // a method or function of Python
-  Kernel,  // a kernel of the dispatcher
-  Boxed,   // one that has its arguments on a stack
-  Below    // autograd
+enum class EntryPoint : std::uint8_t {
+  Override,  // a method or function of Python
+  Kernel,    // a kernel of the dispatcher
+  Boxed,     // one that has its arguments on a stack
+  Below      // autograd
 };
 
 /// Estimates for the tensors of one kind of device. Units: nanoseconds.
 struct Prices {
-  std::int64_t saved[4];  // by an operation that is deferred, of each door
-  std::int64_t into;      // less by one whose result was there before
-  std::int64_t flush;     // costs
+  std::int64_t
+      saved[4];        // by an operation that is deferred, of each entry point
+  std::int64_t into;   // less by one whose result was there before
+  std::int64_t flush;  // costs
 };
 /// The cost of passing an operator through to PyTorch.
 inline constexpr std::int64_t kPassedNs = 400;
@@ -45,17 +46,16 @@ inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 0, 30'000};
 constexpr const Prices& prices_of(bool is_cpu) {
   return is_cpu ? kCpuPrices : kGpuPrices;
 }
-/// Returns the time that each deferred operation saves if it comes by the
-/// front.
+/// Returns the time that each deferred operation saves if an override takes it.
 constexpr std::int64_t saved_by_each(bool is_cpu, bool is_fresh) {
   return prices_of(is_cpu).saved[0] - (is_fresh ? 0 : prices_of(is_cpu).into);
 }
-/// Returns the correction of that time for another door.
-constexpr std::int64_t less_saved_by(Door door, bool is_cpu) {
-  return prices_of(is_cpu).saved[static_cast<int>(door)] -
+/// Returns the correction of that time for another entry point.
+constexpr std::int64_t saved_correction(EntryPoint entry, bool is_cpu) {
+  return prices_of(is_cpu).saved[static_cast<int>(entry)] -
          prices_of(is_cpu).saved[0];
 }
-inline constexpr auto kCheapElems = [] {
+inline constexpr auto kMaxProfitableElems = [] {
   std::array<std::int64_t, 256> elems{};
   for (std::int64_t& most : elems) most = INT64_MAX;
   for (const Loss& loss : kElementLosses) {
@@ -74,20 +74,20 @@ struct Priced {
   std::int64_t elems = 0;
   bool is_cpu = false;
   bool reads_pending = false;
-  bool is_across = false;  // a row's elements do not follow each other
-  std::int64_t rows = 0;   // of a reduction and its kin
-  std::int64_t runs = 0;   // of any other walk; 0: one alone
+  bool has_strided_rows = false;  // a row's elements do not follow each other
+  std::int64_t rows = 0;          // of a reduction and its kin
+  std::int64_t runs = 0;          // of any other walk; 0: one alone
 };
 
 /// Returns the extra time compared with PyTorch, without the call. Units:
 /// nanoseconds.
 std::int64_t loss_of(const Priced& call);
 /// Returns whether that is more than deferring it saves.
-bool is_too_dear(const Priced& call);
+bool is_too_costly(const Priced& call);
 /// Returns the most elements for which an elementwise operation is cheap on any
 /// device.
-constexpr std::int64_t cheap_elems(Recipe recipe) {
-  return kCheapElems[static_cast<std::size_t>(recipe)];
+constexpr std::int64_t max_profitable_elems(Recipe recipe) {
+  return kMaxProfitableElems[static_cast<std::size_t>(recipe)];
 }
 
 /// Sets whether the cost decides which operations are left to PyTorch. If not,
@@ -97,6 +97,6 @@ bool weighs_costs() noexcept;
 
 /// Set when an operation is refused for its size or its cost, until it is read.
 /// PyTorch then runs the operation at once, and other entry points skip it.
-extern constinit thread_local bool is_left_to_pytorch GPUOS_NEAR_TLS;
+extern constinit thread_local bool is_passed_to_pytorch GPUOS_NEAR_TLS;
 
 }  // namespace gpuos::bridge

@@ -6,13 +6,13 @@
 #include <array>
 #include <cmath>
 
-#include "alike.h"
-#include "behind.h"
 #include "costs.h"
+#include "fast_path.h"
 #include "keys.h"
 #include "outputs.h"
 #include "parts.h"
 #include "private_parts.h"
+#include "redispatch_keys.h"
 #include "sharing.h"
 
 namespace gpuos::bridge {
@@ -49,8 +49,7 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
 
 /// Returns whether PyTorch refuses these operands or has special rules for
 /// them.
-bool is_another_matter(const Elementwise& what,
-                       std::span<const Operand> operands) {
+bool needs_plan(const Elementwise& what, std::span<const Operand> operands) {
   const bool subtracts =
       what.recipe == Recipe::Subtract || what.recipe == Recipe::SubScaled;
   const bool clamps = what.recipe == Recipe::Clamp ||
@@ -349,17 +348,16 @@ std::optional<Planned> plan(const Elementwise& what,
   // This check comes first because it finds most operations that are left to
   // PyTorch. The remaining checks take as long as a launch.
   if (is_too_large(operands, most)) {
-    is_left_to_pytorch = true;
+    is_passed_to_pytorch = true;
     return std::nullopt;
   }
   c10::Device device{c10::kCPU};
   if (!are_on_one_device(operands, out, device)) return std::nullopt;
   if (most != kAnySize && are_shared(operands, out)) {
-    is_left_to_pytorch = true;
+    is_passed_to_pytorch = true;
     return std::nullopt;
   }
-  if (!has_bool_condition(what.rule, operands) ||
-      is_another_matter(what, operands))
+  if (!has_bool_condition(what.rule, operands) || needs_plan(what, operands))
     return std::nullopt;
   const auto promoted = promoted_type(typed_operands(what.rule, operands));
   if (!promoted) return std::nullopt;
@@ -388,8 +386,8 @@ std::optional<Planned> plan(const Elementwise& what,
                      .is_cpu = device.is_cpu(),
                      .reads_pending = reads_pending(operands),
                      .runs = device.is_cpu() ? runs_of(operands, *shape) : 0};
-  if (elements > most || (most != kAnySize && is_too_dear(price))) {
-    is_left_to_pytorch = true;
+  if (elements > most || (most != kAnySize && is_too_costly(price))) {
+    is_passed_to_pytorch = true;
     return std::nullopt;
   }
   if (out.defined()) {
@@ -446,12 +444,12 @@ Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out, std::int64_t most) {
   const Tensor* first = operands[0].tensor;
   if (first != nullptr && what.rule == Rule::Select && !out.defined()) {
-    Tensor quick = defer_alike_where(*first, operands[1], operands[2]);
+    Tensor quick = defer_fast_where(*first, operands[1], operands[2]);
     if (C10_LIKELY(quick.defined())) return quick;
   } else if (first != nullptr && operands.size() <= 2 && out.defined()) {
     const Tensor none;
     const Tensor* other = operands.size() == 1 ? &none : operands[1].tensor;
-    if (other != nullptr && defer_alike_out(what, *first, *other, out))
+    if (other != nullptr && defer_fast_out(what, *first, *other, out))
       return out;
   }
   return defer_planned(what, operands, out, most);
@@ -469,7 +467,7 @@ Tensor defer(const Elementwise& what, const Tensor& tensor,
 
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const Tensor& other) {
-  if (C10_LIKELY(defer_alike_into(what, out, other))) return true;
+  if (C10_LIKELY(defer_fast_into(what, out, other))) return true;
   const Operand operands[] = {{.tensor = &out}, {.tensor = &other}};
   return defer_planned(what, operands, out).defined();
 }
@@ -477,7 +475,7 @@ bool defer_into(const Elementwise& what, const Tensor& out,
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const c10::Scalar& number) {
   if (number.isComplex()) return false;
-  if (defer_alike_into(what, out, number.toDouble())) return true;
+  if (defer_fast_into(what, out, number.toDouble())) return true;
   const Operand operands[] = {{.tensor = &out}, {.number = number}};
   return defer_planned(what, operands, out).defined();
 }

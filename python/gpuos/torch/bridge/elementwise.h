@@ -39,7 +39,7 @@ std::optional<Planned> plan(const Elementwise& what,
                             std::optional<at::ScalarType> type = {},
                             std::int64_t most = size_threshold());
 
-/// Puts it off: the quick way of alike.h where that leads, else plan() and
+/// Puts it off: the quick way of fast_path.h where that leads, else plan() and
 /// Pending::add(). Undefined: PyTorch must do it.
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());

@@ -33,12 +33,12 @@
 
 #include <type_traits>
 
-#include "behind.h"
 #include "elementwise.h"
 #include "keys.h"
-#include "leaving.h"
 #include "modes.h"
+#include "pass_through.h"
 #include "pending.h"
+#include "redispatch_keys.h"
 #include "rows.h"
 #include "schema.h"
 #include "table.h"
@@ -58,20 +58,20 @@ bool is_apart_if_tensor(const Argument& argument, bool writes) {
 template <typename Op, typename First, typename... Rest>
 decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
   using Result = decltype(Op::redispatch(keys, tensor, rest...));
-  const bool is_left = take_refusal() || is_left_below(tensor);
-  if (is_left && !keys.has_any(kMadeOfOthers)) {
+  const bool passes_through = take_rejection() || passes_below(tensor);
+  if (passes_through && !keys.has_any(kMadeOfOthers)) {
     // All of them count as written, if one is.
     constexpr bool kWrites = std::is_reference_v<Result>;
-    const Leaving leaving(pending.is_empty() ||
-                          (is_apart_if_tensor(tensor, kWrites) && ... &&
-                           is_apart_if_tensor(rest, kWrites)));
-    return Op::redispatch(keys & kBehindMode, tensor, rest...);
+    const PassThrough pass(pending.is_empty() ||
+                           (is_apart_if_tensor(tensor, kWrites) && ... &&
+                            is_apart_if_tensor(rest, kWrites)));
+    return Op::redispatch(keys & kBelowMode, tensor, rest...);
   }
-  return Op::redispatch(Behind(keys), tensor, rest...);
+  return Op::redispatch(RedispatchKeys(keys), tensor, rest...);
 }
 
 void note_taken(const Tensor& out) {
-  pending.correct_saved(less_saved_by(Door::Kernel, out.is_cpu()));
+  pending.correct_saved(saved_correction(EntryPoint::Kernel, out.is_cpu()));
 }
 
 bool is_made_of_number(const Tensor& tensor) {

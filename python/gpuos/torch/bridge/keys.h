@@ -29,8 +29,8 @@ inline constexpr DispatchKey kCompositeKey =
     DispatchKey::TESTING_ONLY_GenericWrapper;
 
 inline constexpr DispatchKeySet kPendingKeys{kPendingKey, kCompositeKey};
-inline constexpr DispatchKeySet kBehindMode{DispatchKeySet::FULL_AFTER,
-                                            kModeKey};
+inline constexpr DispatchKeySet kBelowMode{DispatchKeySet::FULL_AFTER,
+                                           kModeKey};
 inline constexpr DispatchKeySet kBehindComposite{DispatchKeySet::FULL_AFTER,
                                                  kCompositeKey};
 inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,

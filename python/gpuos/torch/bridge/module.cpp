@@ -12,21 +12,21 @@
 #include "backoff.h"
 #include "blocks.h"
 #include "costs.h"
-#include "doors.h"
 #include "elementwise.h"
-#include "front.h"
-#include "front_calls.h"
+#include "external_submissions.h"
 #include "keys.h"
-#include "leaving.h"
+#include "method_overrides.h"
 #include "operators.h"
 #include "options.h"
 #include "outputs.h"
-#include "own.h"
+#include "override_calls.h"
+#include "pass_through.h"
 #include "pending.h"
 #include "private_parts.h"
 #include "requests_api.h"
 #include "sharing.h"
 #include "slabs.h"
+#include "storage_setters.h"
 #include "timer.h"
 
 namespace gpuos::bridge {
@@ -142,7 +142,7 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   join_with(join);
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
-  guard_doors();
+  guard_storage_setters();
   watch_sharing();
   set_up_sites(&make_runner, &find_handle);
   register_operators({strings_of(composite), strings_of(other_composite),
@@ -170,15 +170,15 @@ PyObject* use_device(PyObject*, PyObject* arguments) {
   END_HANDLE_TH_ERRORS
 }
 
-// install_front(torch.nn.Parameter), remove_front(): with the memory
+// install_overrides(torch.nn.Parameter), remove_overrides(): with the memory
 PyObject* install(PyObject*, PyObject* parameter) {
   HANDLE_TH_ERRORS
-  install_front(parameter);
+  install_overrides(parameter);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
 void remove() {
-  remove_front();
+  remove_overrides();
   trim_slabs(0);
   free_blocks();
 }
@@ -187,7 +187,7 @@ void set_capacity(double requests) {
   capacity_outside.store(static_cast<std::size_t>(requests));
 }
 
-// Sets how long the front stays when no scheduler is in use.
+// Sets how long the overrides stay when no scheduler is in use.
 void set_patience(double seconds) {
   retire_after(
       std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));

@@ -99,7 +99,7 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
                     bool counts_numbers) {
   c10::SmallVector<Dims, kMaxRequestOperands> strides;
   bool are_contiguous = !counts_numbers;
-  bool are_alike = !counts_numbers;
+  bool have_same_layout = !counts_numbers;
   const Tensor* first = nullptr;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
@@ -107,9 +107,9 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
     if (first == nullptr) first = &tensor;
     are_contiguous =
         are_contiguous && tensor.sizes() == shape && tensor.is_contiguous();
-    are_alike = are_alike && tensor.sizes() == shape &&
-                tensor.is_non_overlapping_and_dense() &&
-                tensor.strides() == first->strides();
+    have_same_layout = have_same_layout && tensor.sizes() == shape &&
+                       tensor.is_non_overlapping_and_dense() &&
+                       tensor.strides() == first->strides();
     strides.push_back(expanded_strides(tensor, shape));
   }
   if (are_contiguous || shape.size() <= 1) return {};
@@ -119,7 +119,8 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
     const auto found = c10::get_channels_last_strides_2d(shape);
     return Dims(found.begin(), found.end());
   }
-  if (are_alike) return Dims(first->strides().begin(), first->strides().end());
+  if (have_same_layout)
+    return Dims(first->strides().begin(), first->strides().end());
   // Innermost first, sorted by insertion as PyTorch does it: the comparison is
   // no order, so the way matters.
   const std::size_t rank = shape.size();

@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "backoff.h"
-#include "behind.h"
 #include "costs.h"
 #include "kernels.h"
 #include "keys.h"
-#include "leaving.h"
 #include "modes.h"
 #include "outputs.h"
+#include "pass_through.h"
 #include "pending.h"
 #include "private_parts.h"
+#include "redispatch_keys.h"
 #include "schema.h"
 
 namespace gpuos::bridge {
@@ -110,7 +110,7 @@ void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   run_before(op, keys, *stack);
   note_left();
   const WithoutMode without;
-  op.redispatchBoxed(keys & kBehindMode, stack);
+  op.redispatchBoxed(keys & kBelowMode, stack);
 }
 
 void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
@@ -208,9 +208,10 @@ class ElementwiseTaker : public Taker {
   void add(std::span<const Deferred> requests, const Site& site,
            bool above_autograd) const {
     pending.add(requests, site);
-    const Door door = above_autograd ? Door::Boxed : Door::Below;
+    const EntryPoint entry =
+        above_autograd ? EntryPoint::Boxed : EntryPoint::Below;
     const auto count = static_cast<std::int64_t>(requests.size());
-    pending.correct_saved(count * less_saved_by(door, site.is_cpu()));
+    pending.correct_saved(count * saved_correction(entry, site.is_cpu()));
   }
 
   OverloadForm form_;
@@ -226,19 +227,20 @@ class RowTaker : public Taker {
     RowCall call;
     if (!read_row_call(name_, schema_, arguments, call)) return false;
     if (above_autograd &&
-        !(is_without_grad(call.tensor) && is_quiet(call.arguments.weight) &&
-          is_quiet(call.arguments.bias)))
+        !(is_without_grad(call.tensor) && has_no_grad(call.arguments.weight) &&
+          has_no_grad(call.arguments.bias)))
       return false;
     Tensor out = defer_rows(call.what, call.tensor, call.arguments);
     if (!out.defined()) return false;
-    const Door door = above_autograd ? Door::Boxed : Door::Below;
-    pending.correct_saved(less_saved_by(door, out.is_cpu()));
+    const EntryPoint entry =
+        above_autograd ? EntryPoint::Boxed : EntryPoint::Below;
+    pending.correct_saved(saved_correction(entry, out.is_cpu()));
     results.emplace_back(std::move(out));
     return true;
   }
 
  private:
-  static bool is_quiet(const Tensor& tensor) {
+  static bool has_no_grad(const Tensor& tensor) {
     return !tensor.defined() || is_without_grad(tensor);
   }
 
@@ -263,22 +265,24 @@ class ModeKernel : public c10::OperatorKernel {
                   Stack* stack) const {
     const auto arguments = arguments_of(op, *stack);
     const bool is_usual = is_usual_thread();
-    bool is_left = is_usual && ((taker_->is_of_lists() && weighs_costs()) ||
-                                is_too_large(arguments));
-    if (is_usual && !is_left) {
+    bool passes_through =
+        is_usual &&
+        ((taker_->is_of_lists() && weighs_costs()) || is_too_large(arguments));
+    if (is_usual && !passes_through) {
       std::vector<c10::IValue> results;
       if (taker_->take(arguments, true, results)) {
         replace_arguments(op, stack, std::move(results));
         return;
       }
-      is_left = take_refusal() || (weighs_costs() && is_on_cpu(arguments));
+      passes_through =
+          take_rejection() || (weighs_costs() && is_on_cpu(arguments));
     }
-    if (is_left && !keys.has_any(kMadeOfOthers)) {
-      const Leaving leaving(pending.is_empty() ||
-                            may_go_ahead(op, keys, arguments));
-      op.redispatchBoxed(keys & kBehindMode, stack);
+    if (passes_through && !keys.has_any(kMadeOfOthers)) {
+      const PassThrough pass(pending.is_empty() ||
+                             may_go_ahead(op, keys, arguments));
+      op.redispatchBoxed(keys & kBelowMode, stack);
     } else {
-      op.redispatchBoxed(Behind(keys), stack);
+      op.redispatchBoxed(RedispatchKeys(keys), stack);
     }
   }
 
@@ -300,7 +304,7 @@ class PendingKernel : public c10::OperatorKernel {
       replace_arguments(op, stack, std::move(results));
       return;
     }
-    if (take_refusal()) pending.count_left();
+    if (take_rejection()) pending.count_left();
     run_before(op, keys, *stack);
     const WithoutMode without;
     op.redispatchBoxed(keys & kBehindPending, stack);

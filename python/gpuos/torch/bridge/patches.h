@@ -5,12 +5,13 @@
 // they call is replaced. Both are public structures of Python, and each object
 // is checked before it is written.
 //
-// - Methods that give a tensor other memory (doors.cpp) are replaced for
-// correctness, not for speed: requests hold tensors instead of their memory.
-// - Methods and functions such as torch.Tensor.add and torch.relu (front.cpp,
-// front_functions.cpp) are replaced for speed. Otherwise such a call goes
-// through PyTorch's parser and dispatcher, and saves 300 ns on a processor
-// instead of 900 (kCpuPrices of costs.h).
+// - Methods that give a tensor other memory (storage_setters.cpp) are replaced
+// for correctness, not for speed: requests hold tensors instead of their
+// memory.
+// - Methods and functions such as torch.Tensor.add and torch.relu
+// (method_overrides.cpp, function_overrides.cpp) are replaced for speed.
+// Otherwise such a call goes through PyTorch's parser and dispatcher, and saves
+// 300 ns on a processor instead of 900 (kCpuPrices of costs.h).
 #pragma once
 
 #include <Python.h>

@@ -223,8 +223,8 @@ Pending::Batch Pending::start_chunk(std::string& error) {
   return done;
 }
 
-void Pending::wait_for_own(std::string& error) {
-  // Pairs with note_own(): the work before that call is awaited here.
+void Pending::wait_for_external(std::string& error) {
+  // Pairs with note_external(): the work before that call is awaited here.
   const std::uint32_t own = own_.load(std::memory_order_acquire);
   if (C10_LIKELY(own == 0)) return;
   char message[kErrorSize] = "";
@@ -243,7 +243,7 @@ void Pending::wait_for_own(std::string& error) {
 }
 
 void Pending::start(std::string& error, bool in_background) {
-  wait_for_own(error);
+  wait_for_external(error);
   start_is_wanted_.store(false, std::memory_order_relaxed);
   holds_much_.store(false, std::memory_order_relaxed);
   due_ = in_background && !batch_.site.is_cpu() ? kFewest : chunk();

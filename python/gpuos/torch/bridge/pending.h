@@ -95,7 +95,7 @@ class Pending {
   bool is_empty() const noexcept {
     // Pairs with the release in hold() and flush(): a thread that can see a
     // tensor also sees another thread's requests that write it. It also pairs
-    // with the releases in note_own() and wait_for_own().
+    // with the releases in note_external() and wait_for_external().
     return count_.load(std::memory_order_acquire) == 0 &&
            own_.load(std::memory_order_acquire) == 0;
   }
@@ -148,7 +148,9 @@ class Pending {
   void flush_behind();
   /// The program itself has submitted work to one of these runtimes: it is
   /// awaited before anything that is deferred later runs, and by flush().
-  void note_own() noexcept { own_.fetch_add(1, std::memory_order_release); }
+  void note_external() noexcept {
+    own_.fetch_add(1, std::memory_order_release);
+  }
   /// True: nothing waits, and the next one wakes the timer, see timer.h.
   bool lets_timer_sleep();
   /// Waits until everything flushed is done.
@@ -172,9 +174,9 @@ class Pending {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
   }
   void count_left() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
-  /// Corrects the saved time. Deferred operations count as if they came by the
-  /// front. Other doors, and operations that take longer here than in PyTorch,
-  /// are corrected.
+  /// Corrects the saved time. Deferred operations count as if an override took
+  /// them. Other entry points, and operations that take longer here than in
+  /// PyTorch, are corrected.
   void correct_saved(std::int64_t ns) noexcept {
     corrections_.fetch_add(ns, std::memory_order_relaxed);
   }
@@ -264,7 +266,7 @@ class Pending {
   bool has_starter(const Site& site);
   /// Hands running_ over.
   std::string run();
-  void wait_for_own(std::string& error);  // under mutex_
+  void wait_for_external(std::string& error);  // under mutex_
   /// Waits for running_ where results must be ready, on the CPU. The caller
   /// releases the finished batch without the lock, because that may call
   /// anything.
@@ -299,7 +301,7 @@ class Pending {
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
-  std::atomic<std::uint32_t> own_{0};    // not awaited, see note_own()
+  std::atomic<std::uint32_t> own_{0};    // not awaited, see note_external()
   std::string late_error_;               // under mutex_
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_
   std::atomic<bool> writes_old_{false};  // see writes()

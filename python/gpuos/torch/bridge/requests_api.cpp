@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "alike.h"
 #include "elementwise.h"
 #include "errors.h"
-#include "front_calls.h"
+#include "fast_path.h"
 #include "hooks.h"
 #include "keys.h"
 #include "next_tensors.h"
+#include "override_calls.h"
 #include "rows.h"
 #include "schema.h"
 
@@ -81,9 +81,9 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
 #pragma GCC unroll 3
   for (std::size_t i = 0; i < 3; ++i)
     if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
-  if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
-                       THPVariable_Unpack(arguments[1]), out,
-                       kHoldsObjects ? arguments : nullptr))
+  if (!defer_fast_out(what, THPVariable_Unpack(arguments[0]),
+                      THPVariable_Unpack(arguments[1]), out,
+                      kHoldsObjects ? arguments : nullptr))
     return false;
   note_write(out);
   return true;

@@ -118,7 +118,7 @@ bool are_shared(const Tensor& tensor, const RowArguments& arguments) {
 }
 
 /// Returns whether the elements of a row do not follow each other in memory.
-bool is_across(const Tensor& tensor, std::uint8_t axes) {
+bool has_strided_rows(const Tensor& tensor, std::uint8_t axes) {
   for (std::int64_t d = tensor.dim(); d-- > 0;)
     if (tensor.size(d) > 1) return (axes >> d & 1) == 0;
   return false;
@@ -168,12 +168,12 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
                      .elems = tensor.numel(),
                      .is_cpu = tensor.is_cpu(),
                      .reads_pending = is_marked(tensor),
-                     .is_across = is_across(tensor, *axes),
+                     .has_strided_rows = has_strided_rows(tensor, *axes),
                      .rows = rows_of(tensor, *axes)};
   if (tensor.numel() > most ||
       (most != kAnySize &&
-       (is_too_dear(price) || are_shared(tensor, arguments)))) {
-    is_left_to_pytorch = true;
+       (is_too_costly(price) || are_shared(tensor, arguments)))) {
+    is_passed_to_pytorch = true;
     return std::nullopt;
   }
 

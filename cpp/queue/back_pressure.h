@@ -12,10 +12,10 @@ namespace gpuos {
 /// Waits for batches, and for room that they leave in a queue.
 ///
 /// Threads: any, without a lock, unless a function says otherwise.
-class Room {
+class BackPressure {
  public:
   /// `timeout`: how long a full queue is waited for.
-  Room(Backend& backend, std::chrono::milliseconds timeout)
+  BackPressure(Backend& backend, std::chrono::milliseconds timeout)
       : backend_(backend), timeout_(timeout) {}
 
   /// See Submitter::wait().
@@ -29,8 +29,8 @@ class Room {
   /// may run while it waits for it. The submit lock is held.
   std::uint64_t prepare_wait(const BatchRef& batch);
   /// wait(), which Interrupt ends too. Throws: Cancelled.
-  bool wait_for_room(const Call& call, const BatchRef& batch, std::uint64_t end,
-                     Deadline deadline);
+  bool wait_for_space(const Call& call, const BatchRef& batch,
+                      std::uint64_t end, Deadline deadline);
   /// `queued`: tasks of the same submission that went before.
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
 

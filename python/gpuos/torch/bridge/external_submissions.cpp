@@ -1,4 +1,4 @@
-#include "own.h"
+#include "external_submissions.h"
 
 #include <Python.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -66,7 +66,7 @@ void after(const Runtime* runtime) noexcept {
     if (has_memory(tensor)) watch(storage_of(tensor));
   }
   tensors_of_submission.clear();
-  pending.note_own();
+  pending.note_external();
 }
 
 constexpr ArrayWatch kWatch{.before = before, .after = after};

@@ -1,4 +1,4 @@
-#include "queue/room.h"
+#include "queue/back_pressure.h"
 
 #include <algorithm>
 
@@ -15,7 +15,8 @@ constexpr std::uint64_t kRoom = 1024;
 
 }  // namespace
 
-bool Room::wait(const BatchRef& batch, std::uint64_t end, Deadline deadline) {
+bool BackPressure::wait(const BatchRef& batch, std::uint64_t end,
+                        Deadline deadline) {
   const Ring& ring = *backend_.traits().rings[batch.ring];
   for (std::uint64_t turn = 0; !ring.is_done(batch.begin); ++turn) {
     backend_.check_alive();
@@ -27,15 +28,15 @@ bool Room::wait(const BatchRef& batch, std::uint64_t end, Deadline deadline) {
   return true;
 }
 
-std::uint64_t Room::prepare_wait(const BatchRef& batch) {
+std::uint64_t BackPressure::prepare_wait(const BatchRef& batch) {
   backend_.ensure_running(batch);
   const Ring& ring = *backend_.traits().rings[batch.ring];
   return std::max(ring.end_of(batch.begin),
                   std::min(ring.head(), batch.begin + kRoom));
 }
 
-bool Room::wait_for_room(const Call& call, const BatchRef& batch,
-                         std::uint64_t end, Deadline deadline) {
+bool BackPressure::wait_for_space(const Call& call, const BatchRef& batch,
+                                  std::uint64_t end, Deadline deadline) {
   const auto next = [&] {
     return std::min(deadline,
                     std::chrono::steady_clock::now() + Interrupt::kPeriod);
@@ -47,7 +48,7 @@ bool Room::wait_for_room(const Call& call, const BatchRef& batch,
   return true;
 }
 
-void Room::time_out(const Call& call, std::uint64_t queued) const {
+void BackPressure::time_out(const Call& call, std::uint64_t queued) const {
   std::string message =
       concat(call.op->name, ": expected room in a queue of ",
              backend_.traits().rings[0]->capacity(), " tasks within ",

@@ -1,11 +1,11 @@
-#include "leaving.h"
+#include "pass_through.h"
 
 #include "backoff.h"
 #include "pending.h"
 
 namespace gpuos::bridge {
 
-void run_before_left(bool is_apart) {
+void run_before_pass(bool is_apart) {
   pending.count_left();
   note_left();
   if (pending.is_empty()) return;

@@ -18,9 +18,9 @@ inline constexpr DispatchKeySet kMadeOfOthers =
 
 /// The keys to redispatch with, for the time of that call: to the place below
 /// autograd, or to a kernel of PyTorch that nothing is deferred in.
-class Behind {
+class RedispatchKeys {
  public:
-  explicit Behind(DispatchKeySet keys) : keys_(keys & kBehindMode) {
+  explicit RedispatchKeys(DispatchKeySet keys) : keys_(keys & kBelowMode) {
     if (C10_LIKELY(!keys.has_any(kMadeOfOthers))) {
       keys_ = keys_.add(kPendingKey);
       return;

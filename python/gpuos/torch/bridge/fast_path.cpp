@@ -1,4 +1,4 @@
-#include "alike.h"
+#include "fast_path.h"
 
 #include <c10/core/DefaultDtype.h>
 
@@ -100,21 +100,22 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   return true;
 }
 
-bool are_alike(const Tensor& a, const Tensor& b) {
+bool have_same_layout(const Tensor& a, const Tensor& b) {
   return is_simple(a) && (&a == &b || is_like(a, b));
 }
 
-[[gnu::noinline]] bool is_dear_here(const Elementwise& what,
-                                    const Tensor& tensor) {
-  return is_too_dear({what.recipe, tensor.scalar_type(), tensor.numel(),
-                      tensor.is_cpu(), is_marked(tensor)});
+[[gnu::noinline]] bool is_costly_here(const Elementwise& what,
+                                      const Tensor& tensor) {
+  return is_too_costly({what.recipe, tensor.scalar_type(), tensor.numel(),
+                        tensor.is_cpu(), is_marked(tensor)});
 }
 
 /// defer() looks closer, and says so.
-[[gnu::always_inline]] inline bool is_dear(const Elementwise& what,
-                                           const Tensor& tensor) {
-  return C10_UNLIKELY(Fields::numel_of(tensor) > cheap_elems(what.recipe)) &&
-         is_dear_here(what, tensor);
+[[gnu::always_inline]] inline bool is_costly(const Elementwise& what,
+                                             const Tensor& tensor) {
+  return C10_UNLIKELY(Fields::numel_of(tensor) >
+                      max_profitable_elems(what.recipe)) &&
+         is_costly_here(what, tensor);
 }
 
 bool gives_bool(Rule rule) {
@@ -123,17 +124,18 @@ bool gives_bool(Rule rule) {
 }
 
 /// plan() looks closer: these are refused, or are for some of the dtypes.
-bool is_another_matter(const Elementwise& what) {
+bool needs_plan(const Elementwise& what) {
   return what.rule == Rule::Bitwise || what.recipe == Recipe::FloorDivide ||
          what.recipe == Recipe::DivTrunc;
 }
 
-[[gnu::noinline]] Tensor look_closer(const Elementwise& what,
-                                     const Operand& one) {
+[[gnu::noinline]] Tensor plan_instead(const Elementwise& what,
+                                      const Operand& one) {
   return defer_planned(what, {&one, 1});
 }
-[[gnu::noinline]] Tensor look_closer(const Elementwise& what,
-                                     const Operand& one, const Operand& other) {
+[[gnu::noinline]] Tensor plan_instead(const Elementwise& what,
+                                      const Operand& one,
+                                      const Operand& other) {
   const Operand operands[] = {one, other};
   return defer_planned(what, operands);
 }
@@ -259,8 +261,8 @@ bool is_same_or_disjoint(const Tensor& a, bool has_own_block, const Tensor& b,
 }  // namespace
 
 Tensor defer(const Elementwise& what, const Tensor& tensor) {
-  if (is_another_matter(what) || !is_simple(tensor) || is_dear(what, tensor))
-    return look_closer(what, {.tensor = &tensor});
+  if (needs_plan(what) || !is_simple(tensor) || is_costly(what, tensor))
+    return plan_instead(what, {.tensor = &tensor});
   const Kind of = kind;
   const Site& site = current_site(tensor.device());
   Tensor out = make_alike(what, tensor, site);
@@ -270,9 +272,9 @@ Tensor defer(const Elementwise& what, const Tensor& tensor) {
 
 Tensor defer(const Elementwise& what, const Tensor& tensor,
              const Tensor& other) {
-  if (is_another_matter(what) || !are_alike(tensor, other) ||
-      is_dear(what, tensor))
-    return look_closer(what, {.tensor = &tensor}, {.tensor = &other});
+  if (needs_plan(what) || !have_same_layout(tensor, other) ||
+      is_costly(what, tensor))
+    return plan_instead(what, {.tensor = &tensor}, {.tensor = &other});
   const Kind of = kind;
   const Site& site = current_site(tensor.device());
   Tensor out = make_alike(what, tensor, site);
@@ -282,11 +284,11 @@ Tensor defer(const Elementwise& what, const Tensor& tensor,
 
 Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
              bool is_number_first) {
-  if (is_another_matter(what) || !is_simple(tensor) ||
-      !has_usual_strides(tensor) || is_dear(what, tensor)) {
+  if (needs_plan(what) || !is_simple(tensor) || !has_usual_strides(tensor) ||
+      is_costly(what, tensor)) {
     const Operand operands[] = {{.tensor = &tensor}, {.number = number}};
-    return look_closer(what, operands[is_number_first ? 1 : 0],
-                       operands[is_number_first ? 0 : 1]);
+    return plan_instead(what, operands[is_number_first ? 1 : 0],
+                        operands[is_number_first ? 0 : 1]);
   }
   const Kind of = kind;
   const Site& site = current_site(tensor.device());
@@ -296,8 +298,8 @@ Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
   return out;
 }
 
-Tensor defer_alike_where(const Tensor& condition, const Operand& a,
-                         const Operand& b) {
+Tensor defer_fast_where(const Tensor& condition, const Operand& a,
+                        const Operand& b) {
   if (!is_usual_tensor(condition) || is_shared(condition) ||
       condition.scalar_type() != at::kBool || !condition.is_contiguous() ||
       condition.numel() == 0 || condition.numel() > size_threshold())
@@ -345,11 +347,11 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
   return out;
 }
 
-bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
-                     const Tensor& other, const Tensor& out,
-                     PyObject* const* objects) {
-  if (gives_bool(what.rule) || is_another_matter(what) ||
-      !are_alike(out, tensor) || is_dear(what, tensor))
+bool defer_fast_out(const Elementwise& what, const Tensor& tensor,
+                    const Tensor& other, const Tensor& out,
+                    PyObject* const* objects) {
+  if (gives_bool(what.rule) || needs_plan(what) ||
+      !have_same_layout(out, tensor) || is_costly(what, tensor))
     return false;
   const Kind of = kind;
   if (other.defined() && !is_like(out, other)) return false;
@@ -362,9 +364,9 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
   return true;
 }
 
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      const Tensor& other) {
-  if (!are_alike(out, other)) return false;
+bool defer_fast_into(const Elementwise& what, const Tensor& out,
+                     const Tensor& other) {
+  if (!have_same_layout(out, other)) return false;
   const Kind of = kind;
   const Site& site = current_site(out.device());
   const bool is_own = has_own_block(*storage_of(out), site);
@@ -373,8 +375,8 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
   return true;
 }
 
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      double number) {
+bool defer_fast_into(const Elementwise& what, const Tensor& out,
+                     double number) {
   if (!is_simple(out)) return false;
   const Kind of = kind;
   const Site& site = current_site(out.device());

@@ -1,4 +1,4 @@
-#include "requests/survey.h"
+#include "requests/alias_analysis.h"
 
 #include <algorithm>
 
@@ -13,13 +13,13 @@ constexpr std::size_t kAhead = 4;
 
 }  // namespace
 
-void Written::clear(std::size_t owners) {
+void WriteSet::clear(std::size_t owners) {
   // A fourth is taken at most: who finds a free place has one look.
   places_.assign(std::max<std::size_t>(std::bit_ceil(4 * owners), 64), nullptr);
   shift_ = std::countl_zero(places_.size()) + 1;
 }
 
-bool Written::add_outputs(std::span<const Request> requests) {
+bool WriteSet::add_outputs(std::span<const Request> requests) {
   clear(requests.size());
   for (std::size_t r = 0; r < requests.size(); ++r) {
     prefetch_later(requests, r);
@@ -33,7 +33,7 @@ bool Written::add_outputs(std::span<const Request> requests) {
   return true;
 }
 
-bool Written::is_read_elsewhere(const Request& request) noexcept {
+bool WriteSet::is_read_elsewhere(const Request& request) noexcept {
   for (std::size_t i = 0; i < request.operands; ++i) {
     const void* owner = request.owners[i];
     if (!is_number(request, i) && owner != request.out_owner &&
@@ -43,20 +43,20 @@ bool Written::is_read_elsewhere(const Request& request) noexcept {
   return false;
 }
 
-bool Written::are_independent(std::span<const Request> requests) {
+bool WriteSet::are_independent(std::span<const Request> requests) {
   return add_outputs(requests) &&
          std::ranges::none_of(requests, [this](const Request& request) {
            return is_read_elsewhere(request);
          });
 }
 
-void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
+void AliasAnalysis::run(const Arrays& arrays, bool owners_are_disjoint) {
   has_overlaps_ = false;
   owners_.clear();
   are_independent_ = written_.are_independent(arrays.requests());
-  if (owners_lie_apart && are_independent_) return;
+  if (owners_are_disjoint && are_independent_) return;
   find_owners(arrays);
-  if (owners_lie_apart) return;
+  if (owners_are_disjoint) return;
   // Memory that is only read may overlap, and fresh memory overlaps nothing.
   const bool is_any_written = std::ranges::any_of(
       owners_.all(),
@@ -74,7 +74,8 @@ void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
   }
 }
 
-void Survey::prefetch(const Arrays& arrays, std::size_t next) const noexcept {
+void AliasAnalysis::prefetch(const Arrays& arrays,
+                             std::size_t next) const noexcept {
   const std::span<const Request> requests = arrays.requests();
   prefetch_later(requests, next);
   if (next + kAhead >= requests.size()) return;
@@ -84,7 +85,7 @@ void Survey::prefetch(const Arrays& arrays, std::size_t next) const noexcept {
   owners_.prefetch(request.owners[1]);
 }
 
-void Survey::find_owners(const Arrays& arrays) {
+void AliasAnalysis::find_owners(const Arrays& arrays) {
   of_.resize(arrays.requests().size());
   for (std::size_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.requests()[r];
@@ -105,7 +106,7 @@ void Survey::find_owners(const Arrays& arrays) {
   }
 }
 
-void Survey::find_ranges(const Arrays& arrays) {
+void AliasAnalysis::find_ranges(const Arrays& arrays) {
   ranges_.assign(owners_.all().size(), {});
   for (std::uint32_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.request(r);
@@ -125,7 +126,7 @@ void Survey::find_ranges(const Arrays& arrays) {
                 [](const Range& range) { return range.low >= range.high; });
 }
 
-void Survey::widen(std::uint32_t owner, const ByteRange& range) {
+void AliasAnalysis::widen(std::uint32_t owner, const ByteRange& range) {
   if (range.low == range.high) return;
   ranges_[owner].low = std::min(ranges_[owner].low, range.low);
   ranges_[owner].high = std::max(ranges_[owner].high, range.high);

@@ -30,7 +30,7 @@ struct Owner {
 };
 
 /// Owners by their pointer. Its memory is used again by the next run.
-class Owners {
+class OwnerTable {
  public:
   void clear() noexcept {
     owners_.clear();

@@ -1,4 +1,4 @@
-#include "front_calls.h"
+#include "override_calls.h"
 
 #include <chrono>
 #include <cmath>
@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53
 
-/// Untaken calls before the front reads the clock, and may retire. Installing
-/// it with each scheduler would cost more: every change of a type invalidates
-/// Python's method cache, and memory is freed.
+/// Untaken calls before the overrides read the clock, and may retire.
+/// Installing it with each scheduler would cost more: every change of a type
+/// invalidates Python's method cache, and memory is freed.
 constexpr int kPatience = 10'000;
 
 /// The number of a thread's calls between two checks whether its schedulers may

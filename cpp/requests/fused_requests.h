@@ -12,24 +12,26 @@
 
 namespace gpuos::requests {
 
-/// The elements over which the elementwise requests of a fragment walk: `elems`
+/// The elements over which the elementwise requests of a program walk: `elems`
 /// in C order, or the dimensions of `view` if there is one.
-struct Frame {
+struct IterationSpace {
   std::uint64_t elems = 0;
   const TensorView* view = nullptr;
   std::uint8_t axes = 0;  // that reductions reduce
 };
 
-/// An array of `frame` in C order without gaps.
-TensorView flat_view(const Frame& frame, std::uint64_t address, DType dtype);
+/// An array of `space` in C order without gaps.
+TensorView flat_view(const IterationSpace& space, std::uint64_t address,
+                     DType dtype);
 /// Returns the view with one element along the axes that are reduced.
-TensorView reduced_view(const Frame& frame, std::uint64_t address, DType dtype);
+TensorView reduced_view(const IterationSpace& space, std::uint64_t address,
+                        DType dtype);
 
 /// Operand `place`, which is a number.
 Scalar number_of(const Request& request, std::size_t place);
 
 /// Where an operand comes from.
-struct Wire {
+struct OperandSource {
   enum class Kind : std::uint8_t { Input, Number, Value };
   Kind kind = Kind::Input;
   std::uint8_t index = 0;  // of inputs or numbers; of a value the low bits
@@ -43,19 +45,19 @@ struct Wire {
 
 /// Requests that become one program, with what a call of it needs. Its memory
 /// is used again for the next one.
-class Fragment {
+class FusedRequests {
  public:
   struct Step {
     const Request* request = nullptr;
-    std::array<Wire, kMaxRequestOperands> wires{};
+    std::array<OperandSource, kMaxRequestOperands> links{};
   };
 
-  /// How far a fragment was filled.
+  /// How far a program was filled.
   struct Mark {
     std::size_t steps = 0;
     std::size_t words = 0;
     std::size_t inputs = 0;
-    std::uint64_t framed = 0;
+    std::uint64_t full_shapes = 0;
     std::size_t numbers = 0;
     std::size_t literal_users = 0;
     std::size_t literals = 0;
@@ -66,14 +68,16 @@ class Fragment {
   /// Drops everything after the mark, and all outputs.
   void rewind(const Mark& mark) noexcept;
 
-  /// An array. The same array twice is one input. `is_framed`: it has the
-  /// frame's shape.
-  Wire input(const TensorView& array, bool is_framed);
+  /// An array. The same array twice is one input. `has_full_shape`: it has the
+  /// space's shape.
+  OperandSource input(const TensorView& array, bool has_full_shape);
   /// Operand `place` of `request`, of dtype `compute`. Equal numbers are one.
-  Wire number(const Request& request, std::size_t place);
+  OperandSource number(const Request& request, std::size_t place);
   /// Adds the next value and returns its index.
-  std::uint16_t add(const Request& request, std::span<const Wire> wires);
-  void output(std::uint16_t value, const TensorView& array, bool is_framed);
+  std::uint16_t add(const Request& request,
+                    std::span<const OperandSource> links);
+  void output(std::uint16_t value, const TensorView& array,
+              bool has_full_shape);
 
   /// Returns the most words that a task has, without outputs.
   std::size_t arguments() const noexcept {
@@ -85,8 +89,8 @@ class Fragment {
   const std::vector<Step>& steps() const { return steps_; }
 
   /// Returns the words that decide the program: no address, size or number. It
-  /// is called once, when the fragment is complete. The result is valid until
-  /// the fragment is changed.
+  /// is called once, when the program is complete. The result is valid until
+  /// the program is changed.
   std::span<const std::uint64_t> structure();
 
   Program build() const;
@@ -113,7 +117,8 @@ class Fragment {
   void count_literals(const Request& request);
 
   std::vector<TensorView> inputs_;
-  std::uint64_t framed_ = 0;  // a bit for each input with the frame's shape
+  std::uint64_t full_shapes_ =
+      0;  // a bit for each input with the space's shape
   std::vector<TensorView> outputs_;
   std::vector<std::uint16_t> output_values_;
   std::uint64_t framed_outputs_ = 0;

@@ -11,7 +11,7 @@ namespace gpuos::python {
 /// Holds at most N objects of a plain type and makes them only when needed.
 /// Unused room costs nothing.
 template <typename T, std::size_t N>
-class Few {
+class InlineVector {
  public:
   // Takes a function that makes the item, so that it is made in its place.
   template <typename Make>

@@ -13,8 +13,8 @@ namespace gpuos::bridge {
 
 /// Returns whether the last requested operation was refused permanently, and
 /// clears the flag.
-inline bool take_refusal() noexcept {
-  return C10_UNLIKELY(std::exchange(is_left_to_pytorch, false));
+inline bool take_rejection() noexcept {
+  return C10_UNLIKELY(std::exchange(is_passed_to_pytorch, false));
 }
 
 /// Returns whether pending requests neither write the memory of an unmarked
@@ -28,17 +28,17 @@ inline bool is_apart(const Tensor& tensor, bool writes) {
 /// Runs all pending operations before an operation that PyTorch runs at once,
 /// unless they are independent. Its own pending inputs are marked, and run when
 /// PyTorch accesses them.
-void run_before_left(bool is_apart);
+void run_before_pass(bool is_apart);
 
 /// Removes our mode from the thread for its lifetime.
-struct Leaving {
-  explicit Leaving(bool is_apart) { run_before_left(is_apart); }
+struct PassThrough {
+  explicit PassThrough(bool is_apart) { run_before_pass(is_apart); }
   WithoutMode without{};
 };
 
 /// Returns whether an operation that was refused above autograd should also be
 /// left to PyTorch below it: on a processor, deferring there saves nothing.
-inline bool is_left_below(const Tensor& tensor) {
+inline bool passes_below(const Tensor& tensor) {
   return tensor.is_cpu() && is_usual_thread() && weighs_costs();
 }
 

@@ -9,7 +9,7 @@
 
 #include "gpuos/requests.h"
 #include "requests/arrays.h"
-#include "requests/owners.h"
+#include "requests/owner_table.h"
 
 namespace gpuos::requests {
 
@@ -18,7 +18,7 @@ namespace gpuos::requests {
 ///
 /// Many requests of streams depend on no other. This table shows that without
 /// their owners, by a word for each output and a lookup for each operand.
-class Written {
+class WriteSet {
  public:
   /// Returns whether no request reads or writes what another one writes, by
   /// owners. Also false if one reduces, because it could share its loop over a
@@ -44,21 +44,21 @@ class Written {
 };
 
 /// The owners of a request's arrays.
-struct OwnersOf {
+struct RequestOwners {
   std::uint32_t out = kNone;
   std::array<std::uint32_t, kMaxRequestOperands> operands{};
 };
 
 /// The first analysis of all requests: their owners, whether these are
 /// disjoint, and whether any request meets another.
-class Survey {
+class AliasAnalysis {
  public:
-  /// `owners_lie_apart`: as RequestRunner::run().
-  void run(const Arrays& arrays, bool owners_lie_apart);
+  /// `owners_are_disjoint`: as RequestRunner::run().
+  void run(const Arrays& arrays, bool owners_are_disjoint);
 
   /// Empty if all are apart and that was known of the owners.
-  Owners& owners() noexcept { return owners_; }
-  const OwnersOf& of(std::uint32_t request) const noexcept {
+  OwnerTable& owners() noexcept { return owners_; }
+  const RequestOwners& of(std::uint32_t request) const noexcept {
     return of_[request];
   }
   /// Two owners have memory in common and one of them is written to, so
@@ -83,9 +83,9 @@ class Survey {
   void find_ranges(const Arrays& arrays);
   void widen(std::uint32_t owner, const ByteRange& range);
 
-  Written written_;
-  Owners owners_;
-  std::vector<OwnersOf> of_;
+  WriteSet written_;
+  OwnerTable owners_;
+  std::vector<RequestOwners> of_;
   std::vector<Range> ranges_;
   bool has_overlaps_ = false;
   bool are_independent_ = false;

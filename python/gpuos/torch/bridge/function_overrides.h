@@ -1,5 +1,5 @@
 // Functions of the module torch that defer the usual calls, like the methods
-// of front.h.
+// of method_overrides.h.
 #pragma once
 
 namespace gpuos::bridge {

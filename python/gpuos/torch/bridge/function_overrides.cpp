@@ -1,4 +1,4 @@
-#include "front_functions.h"
+#include "function_overrides.h"
 
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "errors.h"
-#include "front_calls.h"
-#include "leaving.h"
+#include "override_calls.h"
+#include "pass_through.h"
 #include "patches.h"
 #include "table.h"
 
@@ -32,9 +32,8 @@ PyObject* call_original(PyObject* function, PyObject* const* arguments,
        is_ready && named != nullptr && i < PyTuple_GET_SIZE(names); ++i)
     is_ready = PyDict_SetItem(named, PyTuple_GET_ITEM(names, i),
                               arguments[count + i]) == 0;
-  std::optional<Leaving> leaving;
-  if (take_refusal())
-    leaving.emplace(names == nullptr && !pending.writes_old());
+  std::optional<PassThrough> pass;
+  if (take_rejection()) pass.emplace(names == nullptr && !pending.writes_old());
   PyObject* result = is_ready
                          ? PyCFunction_Type.tp_call(function, positional, named)
                          : nullptr;

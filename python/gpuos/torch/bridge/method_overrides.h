@@ -7,11 +7,11 @@
 namespace gpuos::bridge {
 
 /// Makes Python call these functions for PyTorch's methods, and for functions
-/// of front_functions.h. The objects remain PyTorch's, which handles every
+/// of function_overrides.h. The objects remain PyTorch's, which handles every
 /// unusual call. A program's own replacement of a method is still called first.
 /// Throws: python_error.
-void install_front(PyObject* parameter_type);
+void install_overrides(PyObject* parameter_type);
 /// Makes the methods call PyTorch again, also those that a program has kept.
-void remove_front();
+void remove_overrides();
 
 }  // namespace gpuos::bridge

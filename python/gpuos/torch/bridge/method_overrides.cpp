@@ -1,4 +1,4 @@
-#include "front.h"
+#include "method_overrides.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "errors.h"
-#include "front_calls.h"
-#include "front_functions.h"
+#include "function_overrides.h"
 #include "keys.h"
-#include "leaving.h"
+#include "override_calls.h"
+#include "pass_through.h"
 #include "patches.h"
 #include "table.h"
 
@@ -39,7 +39,7 @@ struct Replaced {
   PyCFunction function = nullptr;
 };
 // The originals are kept for ever, because our functions may run while the
-// front is removed.
+// overrides are removed.
 std::array<Replaced, kMethods> replaced{};
 
 /// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
@@ -101,16 +101,16 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
 }
 
 /// False: a Python error, and PyTorch is not called.
-bool prepare_original(std::optional<Leaving>& leaving, bool writes) {
-  if (take_refusal()) leaving.emplace(!writes && !pending.writes_old());
+bool prepare_original(std::optional<PassThrough>& pass, bool writes) {
+  if (take_rejection()) pass.emplace(!writes && !pending.writes_old());
   return look_around();
 }
 
 PyObject* call_original(Method method, PyObject* object,
                         PyObject* const* arguments, std::size_t flags,
                         PyObject* names, bool writes = false) {
-  std::optional<Leaving> leaving;
-  if (!prepare_original(leaving, writes || names != nullptr)) return nullptr;
+  std::optional<PassThrough> pass;
+  if (!prepare_original(pass, writes || names != nullptr)) return nullptr;
   return replaced[method].entry(object, arguments, flags, names);
 }
 
@@ -186,8 +186,8 @@ PyObject* unary(PyObject* self, PyObject* nothing) {
       Tensor out = take_unary({kRecipe, kRule}, self);
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
-    std::optional<Leaving> leaving;
-    if (!prepare_original(leaving, /*writes=*/false)) return nullptr;
+    std::optional<PassThrough> pass;
+    if (!prepare_original(pass, /*writes=*/false)) return nullptr;
     return replaced[kMethod].function(self, nothing);
   } catch (...) {
     return raise_caught();
@@ -301,7 +301,7 @@ void put_back(Replaced& method, const Ours& with) {
 
 }  // namespace
 
-void install_front(PyObject* parameter) {
+void install_overrides(PyObject* parameter) {
   if (is_installed) return;
   parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
   PyObject* module = PyImport_ImportModule("torch._tensor");
@@ -315,7 +315,7 @@ void install_front(PyObject* parameter) {
   is_installed = true;
 }
 
-void remove_front() {
+void remove_overrides() {
   if (!is_installed) return;
   remove_functions();
   // Names of one method, as neg and __neg__ are: the last one came last.

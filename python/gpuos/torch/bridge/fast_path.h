@@ -16,17 +16,16 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
 /// Writes into another tensor that is alike; `other` may be undefined. False
 /// means that the caller should try plan(). `objects` are the Python objects of
 /// all three, under the GIL, or null, as without `other`.
-bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
-                     const Tensor& other, const Tensor& out,
-                     PyObject* const* objects = nullptr);
+bool defer_fast_out(const Elementwise& what, const Tensor& tensor,
+                    const Tensor& other, const Tensor& out,
+                    PyObject* const* objects = nullptr);
 /// Defers where() of tensors that are alike except the condition, and of
 /// numbers. Undefined: use plan().
-Tensor defer_alike_where(const Tensor& condition, const Operand& a,
-                         const Operand& b);
+Tensor defer_fast_where(const Tensor& condition, const Operand& a,
+                        const Operand& b);
 /// The in-place form. False means that the caller should try plan().
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      const Tensor& other);
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      double number);
+bool defer_fast_into(const Elementwise& what, const Tensor& out,
+                     const Tensor& other);
+bool defer_fast_into(const Elementwise& what, const Tensor& out, double number);
 
 }  // namespace gpuos::bridge

@@ -1,4 +1,4 @@
-#include "doors.h"
+#include "storage_setters.h"
 
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
@@ -95,12 +95,12 @@ int pass_data(PyObject* self, PyObject* value, void* context) {
 }
 
 /// Borrowed. Null: this PyTorch has none.
-PyObject* find(PyObject* module, const Guarded& door) {
-  if (door.owner == nullptr)
-    return PyDict_GetItemString(PyModule_GetDict(module), door.name);
+PyObject* find(PyObject* module, const Guarded& entry) {
+  if (entry.owner == nullptr)
+    return PyDict_GetItemString(PyModule_GetDict(module), entry.name);
   PyObject* owner = nullptr;
-  if (door.owner != kTypes) {
-    owner = PyDict_GetItemString(PyModule_GetDict(module), door.owner);
+  if (entry.owner != kTypes) {
+    owner = PyDict_GetItemString(PyModule_GetDict(module), entry.owner);
   } else if (PyObject* torch = PyImport_AddModule("torch"); torch != nullptr) {
     PyObject* one =
         PyDict_GetItemString(PyModule_GetDict(torch), "FloatTensor");
@@ -108,7 +108,7 @@ PyObject* find(PyObject* module, const Guarded& door) {
   }
   if (owner == nullptr || !PyType_Check(owner)) return nullptr;
   return PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(owner)->tp_dict,
-                              door.name);
+                              entry.name);
 }
 
 template <std::size_t kDoor>
@@ -124,7 +124,7 @@ void guard(PyObject* module) {
 
 }  // namespace
 
-void guard_doors() {
+void guard_storage_setters() {
   if (set_data != nullptr) return;  // the module is set up a second time
   PyObject* module = PyImport_ImportModule("torch._C");
   if (module == nullptr) throw python_error();

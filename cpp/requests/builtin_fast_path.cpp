@@ -1,15 +1,15 @@
-#include "requests/direct.h"
+#include "requests/builtin_fast_path.h"
 
 #include <array>
 #include <span>
 
 #include "queue/operator_record.h"
 #include "requests/arrays.h"
-#include "requests/fragment.h"
+#include "requests/fused_requests.h"
 
 namespace gpuos::requests {
 
-Direct::Direct(Runtime& runtime)
+BuiltinFastPath::BuiltinFastPath(Runtime& runtime)
     : add_(runtime.builtin("add")),
       sub_(runtime.builtin("sub")),
       mul_(runtime.builtin("mul")),
@@ -17,7 +17,7 @@ Direct::Direct(Runtime& runtime)
       copy_(runtime.builtin("copy")),
       fill_(runtime.builtin("fill")) {}
 
-const Operator* Direct::find(const Request& request) const noexcept {
+const Operator* BuiltinFastPath::find(const Request& request) const noexcept {
   const DType dtype = request.out_dtype;
   if (request.views != Request::kFlat || !has_builtins(dtype) ||
       request.compute != dtype)
@@ -45,7 +45,7 @@ const Operator* Direct::find(const Request& request) const noexcept {
   }
 }
 
-bool Direct::add(const Request& request, LevelCalls& calls) const {
+bool BuiltinFastPath::add(const Request& request, LevelCalls& calls) const {
   const Operator* op = find(request);
   if (op == nullptr) return false;
   const bool is_fill = request.numbers != 0;

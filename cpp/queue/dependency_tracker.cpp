@@ -1,4 +1,4 @@
-#include "queue/orderer.h"
+#include "queue/dependency_tracker.h"
 
 #include <cstring>
 
@@ -6,8 +6,9 @@
 
 namespace gpuos {
 
-bool Orderer::put_in_order(const HazardTable::Conflicts& conflicts,
-                           Submission& submission, BatchRef& blocker) {
+bool DependencyTracker::put_in_order(const HazardTable::Conflicts& conflicts,
+                                     Submission& submission,
+                                     BatchRef& blocker) {
   close_chains(conflicts);
   const Order order = backend_.order(submission.route, conflicts.view());
   if (order.wait_on_host) {
@@ -23,7 +24,7 @@ bool Orderer::put_in_order(const HazardTable::Conflicts& conflicts,
   return false;
 }
 
-void Orderer::close_chains(const HazardTable::Conflicts& conflicts) {
+void DependencyTracker::close_chains(const HazardTable::Conflicts& conflicts) {
   OpenChains& chains = *backend_.traits().chains;
   if (chains.is_empty()) return;
   for (const BatchRef& batch : conflicts.view()) {
@@ -31,7 +32,7 @@ void Orderer::close_chains(const HazardTable::Conflicts& conflicts) {
   }
 }
 
-bool Orderer::join(const Order& order, Submission& submission) {
+bool DependencyTracker::join(const Order& order, Submission& submission) {
   if (order.count == 0) return true;
   submission.after = order.begins[0];
   if (order.count == 1) return true;

@@ -1,4 +1,4 @@
-"""PyTorch's functions and methods as the front takes them, or leaves them."""
+"""PyTorch's functions and methods as the overrides take or leave them."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ namespace gpuos {
 /// Which pending tasks others must come after, and that they do.
 ///
 /// Threads: the submit lock.
-class Orderer {
+class DependencyTracker {
  public:
-  explicit Orderer(Backend& backend)
+  explicit DependencyTracker(Backend& backend)
       : backend_(backend), rings_(backend.traits().rings) {}
 
   /// Returns the batches that tasks with these `accesses` must come after. It

@@ -9,9 +9,9 @@ namespace gpuos::requests {
 
 /// Requests that mean the same as a built-in operator, which is the cheapest
 /// way to run one.
-class Direct {
+class BuiltinFastPath {
  public:
-  explicit Direct(Runtime& runtime);
+  explicit BuiltinFastPath(Runtime& runtime);
 
   /// Adds `request` to `calls` if it means a built-in operator. Returns false
   /// otherwise.

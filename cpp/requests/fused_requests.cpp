@@ -1,4 +1,4 @@
-#include "requests/fragment.h"
+#include "requests/fused_requests.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,47 +14,47 @@ namespace {
 /// A value of the program.
 struct Source {
   Value value;
-  bool is_framed = false;  // it depends on an array of the frame's shape
+  bool has_full_shape = false;  // it depends on an array of the space's shape
 };
 
 struct Sources {
   std::vector<Source> inputs;
   std::vector<Source> numbers;
   std::vector<Source> values;
-  Value framed;  // an input with the frame's shape; empty: there is none
+  Value full_shapes;  // an input with the space's shape; empty: there is none
 
-  const Source& of(const Wire& wire) const {
-    return wire.kind == Wire::Kind::Input    ? inputs[wire.index]
-           : wire.kind == Wire::Kind::Number ? numbers[wire.index]
-                                             : values[wire.value];
+  const Source& of(const OperandSource& link) const {
+    return link.kind == OperandSource::Kind::Input    ? inputs[link.index]
+           : link.kind == OperandSource::Kind::Number ? numbers[link.index]
+                                                      : values[link.value];
   }
 };
 
-// A value of numbers and rows alone does not have the frame's shape. It gets
+// A value of numbers and rows alone does not have the space's shape. It gets
 // that shape by a selection from itself.
-Value with_shape(const Source& source, const Value& framed) {
-  if (source.is_framed) return source.value;
-  if (framed.graph() == nullptr)
+Value with_shape(const Source& source, const Value& full_shapes) {
+  if (source.has_full_shape) return source.value;
+  if (full_shapes.graph() == nullptr)
     throw InvalidArgument("request: expected an operand with a shape");
-  return where(equal(framed, framed), source.value, source.value);
+  return where(equal(full_shapes, full_shapes), source.value, source.value);
 }
 
-Source value_of(const Fragment::Step& step, const Sources& known) {
+Source value_of(const FusedRequests::Step& step, const Sources& known) {
   const Request& request = *step.request;
   std::array<Value, kMaxRequestOperands> operands;
   Source made;
   for (std::size_t i = 0; i < request.operands; ++i) {
-    const Source& source = known.of(step.wires[i]);
+    const Source& source = known.of(step.links[i]);
     operands[i] = source.value;
-    made.is_framed = made.is_framed || source.is_framed;
+    made.has_full_shape = made.has_full_shape || source.has_full_shape;
   }
   const std::span given(operands.data(), request.operands);
   if (is_row_recipe(request.recipe)) {
-    operands[0] = with_shape(known.of(step.wires[0]), known.framed);
-    // Results of rows keep their axes, so that they spread over the frame.
+    operands[0] = with_shape(known.of(step.links[0]), known.full_shapes);
+    // Results of rows keep their axes, so that they spread over the space.
     made.value =
         row_value(request.recipe, request.compute, request.axes, true, given);
-    made.is_framed = !is_reducing(request.recipe);
+    made.has_full_shape = !is_reducing(request.recipe);
   } else {
     made.value = elementwise_value(request.recipe, request.compute, given);
   }
@@ -70,24 +70,25 @@ Scalar number_of(const Request& request, std::size_t place) {
   return std::bit_cast<double>(request.values[place]);
 }
 
-TensorView flat_view(const Frame& frame, std::uint64_t address, DType dtype) {
+TensorView flat_view(const IterationSpace& space, std::uint64_t address,
+                     DType dtype) {
   TensorView view;
   view.data = reinterpret_cast<void*>(address);
   view.dtype = dtype;
-  if (frame.view == nullptr) {
-    view.shape[0] = static_cast<std::int64_t>(frame.elems);
+  if (space.view == nullptr) {
+    view.shape[0] = static_cast<std::int64_t>(space.elems);
     return view;
   }
-  view.dims = frame.view->dims;
-  view.shape = frame.view->shape;
+  view.dims = space.view->dims;
+  view.shape = space.view->shape;
   return view;
 }
 
-TensorView reduced_view(const Frame& frame, std::uint64_t address,
+TensorView reduced_view(const IterationSpace& space, std::uint64_t address,
                         DType dtype) {
-  TensorView view = flat_view(frame, address, dtype);
+  TensorView view = flat_view(space, address, dtype);
   for (std::size_t d = 0; d < view.dims; ++d)
-    if ((frame.axes >> d & 1) != 0) view.shape[d] = 1;
+    if ((space.axes >> d & 1) != 0) view.shape[d] = 1;
   return view;
 }
 
@@ -103,14 +104,15 @@ bool is_same_array(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
-Fragment::Mark Fragment::mark() const noexcept {
-  return {steps_.size(),         words_.size(),         inputs_.size(), framed_,
-          known_numbers_.size(), literal_users_.size(), literals_};
+FusedRequests::Mark FusedRequests::mark() const noexcept {
+  return {steps_.size(), words_.size(),         inputs_.size(),
+          full_shapes_,  known_numbers_.size(), literal_users_.size(),
+          literals_};
 }
 
-void Fragment::clear() noexcept {
+void FusedRequests::clear() noexcept {
   inputs_.clear();
-  framed_ = 0;
+  full_shapes_ = 0;
   known_numbers_.clear();
   numbers_.clear();
   steps_.clear();
@@ -120,13 +122,13 @@ void Fragment::clear() noexcept {
   clear_outputs();
 }
 
-void Fragment::rewind(const Mark& mark) noexcept {
+void FusedRequests::rewind(const Mark& mark) noexcept {
   clear_outputs();
   if (steps_.size() == mark.steps) return;
   steps_.resize(mark.steps);
   words_.resize(mark.words);
   inputs_.resize(mark.inputs);
-  framed_ = mark.framed;
+  full_shapes_ = mark.full_shapes;
   known_numbers_.resize(mark.numbers);
   numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(mark.numbers),
                  numbers_.end());
@@ -134,13 +136,13 @@ void Fragment::rewind(const Mark& mark) noexcept {
   literals_ = mark.literals;
 }
 
-void Fragment::clear_outputs() noexcept {
+void FusedRequests::clear_outputs() noexcept {
   outputs_.clear();
   output_values_.clear();
   framed_outputs_ = 0;
 }
 
-void Fragment::count_literals(const Request& request) {
+void FusedRequests::count_literals(const Request& request) {
   const std::size_t literals = literals_of(request);
   if (literals == 0) return;
   const LiteralUser user{request.recipe, request.compute, request.out_dtype};
@@ -149,15 +151,17 @@ void Fragment::count_literals(const Request& request) {
   literals_ += literals;
 }
 
-Wire Fragment::input(const TensorView& array, bool is_framed) {
+OperandSource FusedRequests::input(const TensorView& array,
+                                   bool has_full_shape) {
   std::size_t i = 0;
   while (i < inputs_.size() && !is_same_array(inputs_[i], array)) ++i;
   if (i == inputs_.size()) inputs_.push_back(array);
-  if (is_framed) framed_ |= std::uint64_t{1} << i;
-  return {.kind = Wire::Kind::Input, .index = static_cast<std::uint8_t>(i)};
+  if (has_full_shape) full_shapes_ |= std::uint64_t{1} << i;
+  return {.kind = OperandSource::Kind::Input,
+          .index = static_cast<std::uint8_t>(i)};
 }
 
-Wire Fragment::number(const Request& request, std::size_t place) {
+OperandSource FusedRequests::number(const Request& request, std::size_t place) {
   const Number number{request.compute, (request.integers >> place & 1) != 0,
                       request.values[place]};
   std::size_t i = 0;
@@ -166,11 +170,12 @@ Wire Fragment::number(const Request& request, std::size_t place) {
     known_numbers_.push_back(number);
     numbers_.push_back(number_of(request, place));
   }
-  return {.kind = Wire::Kind::Number, .index = static_cast<std::uint8_t>(i)};
+  return {.kind = OperandSource::Kind::Number,
+          .index = static_cast<std::uint8_t>(i)};
 }
 
-std::uint16_t Fragment::add(const Request& request,
-                            std::span<const Wire> wires) {
+std::uint16_t FusedRequests::add(const Request& request,
+                                 std::span<const OperandSource> links) {
   const auto value = static_cast<std::uint16_t>(steps_.size());
   Step& step = steps_.emplace_back();
   step.request = &request;
@@ -181,54 +186,56 @@ std::uint16_t Fragment::add(const Request& request,
   words_.push_back(byte(request.recipe, 0) | byte(request.operands, 2) |
                    byte(request.compute, 3) | byte(request.out_dtype, 4) |
                    byte(request.axes, 5));
-  // Three wires fill a word. Few requests have four.
+  // Three links fill a word. InlineVector requests have four.
   std::uint64_t word = 0;
-  for (std::size_t i = 0; i < wires.size(); ++i) {
-    step.wires[i] = wires[i];
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    step.links[i] = links[i];
     if (i == 3) words_.push_back(std::exchange(word, 0));
-    word = word << 20 | wires[i].bits();
+    word = word << 20 | links[i].bits();
   }
   words_.push_back(word);
   return value;
 }
 
-void Fragment::output(std::uint16_t value, const TensorView& array,
-                      bool is_framed) {
-  if (is_framed) framed_outputs_ |= std::uint64_t{1} << outputs_.size();
+void FusedRequests::output(std::uint16_t value, const TensorView& array,
+                           bool has_full_shape) {
+  if (has_full_shape) framed_outputs_ |= std::uint64_t{1} << outputs_.size();
   output_values_.push_back(value);
   outputs_.push_back(array);
 }
 
-std::span<const std::uint64_t> Fragment::structure() {
+std::span<const std::uint64_t> FusedRequests::structure() {
   // Follows the steps, so the counts at the end distinguish both.
   for (const TensorView& view : inputs_)
     words_.push_back(static_cast<std::uint64_t>(view.dtype) << 8 | view.dims);
   for (const std::uint16_t value : output_values_) words_.push_back(value);
-  words_.push_back(framed_);
+  words_.push_back(full_shapes_);
   words_.push_back(framed_outputs_);
   words_.push_back(inputs_.size() << 32 | outputs_.size());
   return words_;
 }
 
-Program Fragment::build() const {
+Program FusedRequests::build() const {
   ProgramBuilder builder;
   Sources known;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const TensorView& view = inputs_[i];
-    const bool is_framed = (framed_ >> i & 1) != 0;
-    const bool is_like = is_framed && known.framed.graph() != nullptr;
-    const Value input = is_like ? builder.input_like(known.framed, view.dtype)
-                                : builder.input(view.dtype, view.dims);
-    known.inputs.push_back({input, is_framed});
-    if (is_framed && !is_like) known.framed = input;
+    const bool has_full_shape = (full_shapes_ >> i & 1) != 0;
+    const bool is_like = has_full_shape && known.full_shapes.graph() != nullptr;
+    const Value input = is_like
+                            ? builder.input_like(known.full_shapes, view.dtype)
+                            : builder.input(view.dtype, view.dims);
+    known.inputs.push_back({input, has_full_shape});
+    if (has_full_shape && !is_like) known.full_shapes = input;
   }
   for (const Number& number : known_numbers_)
     known.numbers.push_back({builder.scalar(number.dtype)});
   for (const Step& step : steps_) known.values.push_back(value_of(step, known));
   for (std::size_t i = 0; i < output_values_.size(); ++i) {
     const Source& source = known.values[output_values_[i]];
-    const bool is_framed = (framed_outputs_ >> i & 1) != 0;
-    builder.output(is_framed ? with_shape(source, known.framed) : source.value);
+    const bool has_full_shape = (framed_outputs_ >> i & 1) != 0;
+    builder.output(has_full_shape ? with_shape(source, known.full_shapes)
+                                  : source.value);
   }
   return builder.build();
 }

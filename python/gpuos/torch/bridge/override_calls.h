@@ -1,4 +1,4 @@
-// The common part of the front's methods and functions: from the arguments of a
+// The common part of overridden methods and functions: from the arguments of a
 // Python call to requests.
 #pragma once
 
@@ -50,15 +50,15 @@ Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
 Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
                  Py_ssize_t count, PyObject* names);
 
-/// Lets this thread's schedulers begin to defer, or the front retire. To be
+/// Lets this thread's schedulers begin to defer, or the overrides retire. To be
 /// called before PyTorch's own function. Returns false for a Python error.
 bool look_around();
 /// A scheduler has ended.
 void note_use();
-/// Sets the time for which the front stays at least.
+/// Sets the time for which the overrides stay at least.
 void retire_after(std::chrono::nanoseconds time);
-/// Calls `callable`, which may remove the front, when no scheduler was in use
-/// for long.
+/// Calls `callable`, which may remove the overrides, when no scheduler was in
+/// use for long.
 void retire_front_with(PyObject* callable);
 /// Calls `callable` in a thread in which schedulers may wait for the bridge.
 void join_with(PyObject* callable);
