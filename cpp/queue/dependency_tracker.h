@@ -33,7 +33,7 @@ class DependencyTracker {
   /// Closes the chains among them, which later tasks wait for.
   void close_chains(const HazardTable::Conflicts& conflicts);
 
-  /// Notes what a batch touches; see HazardTable::add().
+  /// Notes the memory that a batch accesses, see HazardTable::add().
   void add(std::span<const Access> accesses, const BatchRef& batch,
            std::uint64_t group, std::uint64_t position) {
     pending_.add(accesses, batch, group, position);

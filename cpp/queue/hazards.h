@@ -34,7 +34,7 @@ class HazardTable {
  public:
   static constexpr std::size_t kMaxConflicts = abi::kMaxJoined;
 
-  /// `capacity` accesses; a power of two.
+  /// `capacity` accesses, a power of two.
   explicit HazardTable(std::size_t capacity = 4096);
 
   /// For add(): a task that waits for all that it meets.
@@ -98,7 +98,7 @@ class HazardTable {
   std::uint64_t looks() const noexcept { return looks_; }
 
   bool is_empty() const noexcept { return first_ == last_; }
-  /// The oldest entry's batch; the table must not be empty.
+  /// Returns the oldest entry's batch. The table must not be empty.
   const BatchRef& oldest() const { return batch_of(first_).batch; }
 
  private:
@@ -122,8 +122,8 @@ class HazardTable {
   static constexpr std::uint64_t kFew = 4;     // entries looked at one by one
   static constexpr std::uint64_t kBlock = 64;  // and compared at a time
 
-  // The part of a page that pending accesses touch, and between which entries
-  // they are. It grows until the newest of them is done; buffers that follow
+  // The part of a page that pending accesses touch, and the range of their
+  // entries. It grows until the newest of them is done. Buffers that follow
   // each other in one page do not meet in it. Entries leave in order, so
   // nothing has to be counted.
   struct Touched {
@@ -169,7 +169,7 @@ class HazardTable {
     return (page + kShift * (page >> kBucketBits)) & (kBuckets - 1);
   }
   /// Calls `f` for each page of `access` with the offsets in it, until it
-  /// returns true; returns whether it did.
+  /// returns true. Returns whether it did.
   template <typename F>
   static bool any_page(const Access& access, F f) {
     const std::uint64_t first = access.low >> kPageBits;
@@ -280,7 +280,7 @@ class HazardTable {
                  Conflicts& found) const;
   void search(const Access& access, std::span<const Ring* const> rings,
               Conflicts& found) const;
-  /// Visits one entry of a search; `cover` becomes its batch if it ends the
+  /// Visits one entry of a search. `cover` becomes its batch if it ends the
   /// search. Returns false if there are too many conflicts.
   bool note_conflict(const Access& access, std::uint64_t entry,
                      std::span<const Ring* const> rings, Conflicts& found,
@@ -302,7 +302,7 @@ class HazardTable {
   std::vector<Submitted> batches_;
   std::uint32_t newest_batch_ = 0;
   std::uint64_t mask_;
-  // Numbers of entries; they only grow, and no page was touched by number 0.
+  // Numbers of entries. They only grow, and no page was touched by number 0.
   std::uint64_t first_;
   std::uint64_t last_;
   std::vector<Page> pages_;

@@ -12,7 +12,8 @@
 
 namespace gpuos {
 
-/// Memory of a ring, by the host's addresses; zeroed; one entry a place.
+/// Memory of a ring, by the host's addresses. It is zeroed, with one entry per
+/// place.
 struct RingMemory {
   abi::Descriptor* descriptors = nullptr;
   abi::ArgBlock* arg_blocks = nullptr;

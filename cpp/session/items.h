@@ -70,7 +70,7 @@ struct Item {
   bool is_array = false;
   std::vector<Item> statements{};  // statements of Launches
 
-  /// True for a statement that is an expression and its ';'.
+  /// True for a statement that is an expression with its semicolon.
   bool is_expression = false;
 
   /// True if host code may use the item too, because no word of CUDA keeps it

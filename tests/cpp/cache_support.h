@@ -62,7 +62,7 @@ inline pid_t start_child(const std::function<int()>& body) {
   _exit(code);
 }
 
-/// Its exit code; -1 if a signal ended it.
+/// Returns its exit code, or -1 if a signal ended it.
 inline int wait_for(pid_t child) {
   int status = 0;
   if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;

@@ -28,7 +28,7 @@ class CountedMemory {
     throw std::bad_alloc();
   }
   static void* try_allocate(std::size_t size, std::size_t alignment) noexcept {
-    // The size lies before it; 0: is not counted.
+    // The size is stored before it. 0 means that it is not counted.
     const std::size_t before = before_of(alignment);
     const std::size_t all = (size + 2 * before - 1) / before * before;
     auto* const base = static_cast<char*>(std::aligned_alloc(before, all));

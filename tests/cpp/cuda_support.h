@@ -111,7 +111,7 @@ class Gate {
   PinnedBuffer flag_;
 };
 
-/// Needs a GPU and NVRTC; the device's context is current.
+/// Needs a GPU and NVRTC. The device's context is current.
 class CudaTest : public testing::Test {
  protected:
   using Ints = std::vector<std::int32_t>;

@@ -106,7 +106,8 @@ inline Wide sinc_reference(Wide x) {
   return std::sin(kPi * turn) / (kPi * x);
 }
 
-/// Returns the distance of two numbers in numbers of the type; 0 for two NaNs.
+/// Returns the distance of two numbers in numbers of the type, and 0 for two
+/// NaNs.
 template <typename T>
 double ulps_between(T a, T b) {
   using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;

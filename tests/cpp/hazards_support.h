@@ -19,7 +19,7 @@ inline Access writes(std::uint64_t low, std::uint64_t high) {
   return {low, high, true};
 }
 
-/// A table and the ring whose batches it names; every batch is one task.
+/// A table and the ring whose batches it names. Every batch is one task.
 class HazardTableTest : public testing::Test {
  protected:
   std::vector<std::uint64_t> find(std::vector<Access> accesses) const {

@@ -98,12 +98,12 @@ Complex<Part> reduced_complex(Op op, std::span<const Complex<Part>> x) {
   });
 }
 
-/// The dtypes of the order tests; all short floats behave alike.
+/// The dtypes of the order tests. All short floats behave alike.
 constexpr DType kReals[] = {DType::Float16,   DType::BFloat16,
                             DType::Float32,   DType::Float64,
                             DType::Complex64, DType::Complex128};
 
-/// Sizes whose last bits an order shows; a product stays near 1.
+/// Sizes whose last bits an order shows. A product stays near 1.
 inline Bytes numbers(DType dtype, std::size_t count, bool near_one) {
   Random random(count + near_one);
   Bytes bytes(count * size_of(dtype));

@@ -98,8 +98,8 @@ inline double number_at(DType dtype, const std::uint8_t* at) {
   return as(float{});
 }
 
-/// "" if all elements have the same bits, or are NaN in both; else which is the
-/// first that does not.
+/// Returns "" if all elements have the same bits, or are NaN in both. Otherwise
+/// returns the first that does not.
 inline std::string difference(DType dtype, const std::vector<std::uint8_t>& a,
                               const std::vector<std::uint8_t>& b) {
   const bool has_nan = is_floating(dtype) || is_complex(dtype);

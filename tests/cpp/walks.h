@@ -7,8 +7,8 @@ namespace gpuos::worlds {
 /// The value of elements that no loop has visited.
 inline constexpr long long kUntouched = -77777;
 
-/// A task of a pass of int64. Its accesses: of a sum of two x, y and the
-/// output; else x and the output.
+/// A task of a pass of int64. The accesses of a sum of two are x, y and the
+/// output. Other tasks have x and the output.
 struct WalkedTask {
   const unsigned long long* args;
   unsigned count;

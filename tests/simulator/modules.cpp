@@ -45,7 +45,7 @@ class ImageReader {
     }
   }
 
-  // Records {format, attribute, size or value}; format 4 has `size` bytes.
+  // Records {format, attribute, size or value}. Format 4 has `size` bytes.
   template <typename OnKernel>
   void kernels(OnKernel on_kernel) const {
     constexpr std::string_view kInfo = ".nv.info.";

@@ -85,7 +85,7 @@ class Simulator {
   ~Simulator() = default;
 };
 
-/// The library exports this; look it up by name.
+/// The library exports this. Look it up by name.
 using GetSimulator = Simulator*();
 inline constexpr const char* kGetSimulator = "gpuos_simulator";
 

@@ -24,7 +24,7 @@ constexpr const char* kIllegalAddress =
 /// Shorter than the loop, longer than the watchdog of fault_options().
 constexpr double kMost = 3;
 
-/// Ends the process unless `is_right`; its parent shows the text.
+/// Ends the process unless `is_right`. Its parent shows the text.
 void expect(bool is_right, const std::string& text) {
   if (is_right) return;
   std::fprintf(stderr, "%s\n", text.c_str());

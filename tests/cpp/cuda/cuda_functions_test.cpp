@@ -30,8 +30,8 @@ class OperatorFunctions : public Contract {
          .inputs = inputs});
   }
 
-  /// `got` is what `name` gave for `in`; `reference` and `direct`, the same in
-  /// this process, take an index. The host's two are the same bits.
+  /// `got` is the result of `name` for `in`. `reference` and `direct`, the same
+  /// in this process, take an index. The host's two are the same bits.
   template <typename T, typename Reference, typename Direct>
   void check(const std::string& name, const std::vector<T>& got,
              const std::vector<T>& in, const Bounds& bounds,

@@ -85,7 +85,7 @@ TEST_F(CudaResidency, IdleWorkersLeave) {
   start(Residency::Resident);
   DeviceArray<std::int32_t> x(runtime(), 64);
   for (int round = 1; round <= 20; ++round) {
-    // The task goes as a burst; it also asks for workers.
+    // The task goes as a burst. It also asks for workers.
     const auto before = runtime().stats().residencies;
     ASSERT_TRUE(runtime().wait(fill(x.view(), round), kDeadline));
     ASSERT_TRUE(

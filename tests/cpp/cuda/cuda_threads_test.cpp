@@ -154,7 +154,8 @@ TEST(ControlThread, IsLeftBehindInACallThatDoesNotReturn) {
     std::promise<void> is_over;
   };
   auto call = std::make_shared<Call>();
-  // It outlives the thread, as the class asks for; static, so it is no leak.
+  // It outlives the thread, as the class asks for. It is static, so it is no
+  // leak.
   static auto* thread = new ControlThread([] {}, [] { return std::nullopt; });
   Health health;
   std::jthread killer([&] {

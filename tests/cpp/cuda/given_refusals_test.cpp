@@ -248,7 +248,7 @@ TEST_F(GivenRefusals, WhatAWorkerDoesNotGrantIsNamed) {
   }
 }
 
-// Compiled code keeps its registers; other code is compiled to fit.
+// Compiled code keeps its registers. Other code is compiled to fit.
 TEST_F(GivenRefusals, TooManyRegistersOfACubinAreNamed) {
   std::string source =
       "extern \"C\" __device__ float axpy(float x, float y, float a) {\n"

@@ -63,7 +63,7 @@ class SimulatedDevice : public SimulatedTest {
     return rounds;
   }
 
-  /// One task on `x`, waited for; how long it took.
+  /// Runs one task on `x`, waits for it, and returns its duration.
   Clock::duration round_trip(const Operator& op,
                              const DeviceArray<std::int32_t>& x) {
     const auto begin = Clock::now();

@@ -1,7 +1,7 @@
 // The device file itself, read by the host compiler.
 #include "device/builtin_operators.cu"
 
-// The worker's own unit has it; the host's interpreter is another.
+// The worker's own unit has it. The host has a different interpreter.
 extern "C" void gpuos_op_program(gpuos::Task, gpuos::Lane) {}
 
 #include <gtest/gtest.h>

@@ -54,7 +54,8 @@ void expect_parts(const char* name, Complex<Part> z, Complex<Part> got,
       << name << " of " << z.re << ", " << z.im << ": " << got.im;
 }
 
-/// log of z; the real part without the digits that abs(z) close to 1 loses.
+/// log of z, with the real part without the digits that abs(z) close to 1
+/// loses.
 WideComplex wide_log(WideComplex z) {
   if (std::abs(z) < 0.5L || std::abs(z) > 2) return std::log(z);
   const auto x = static_cast<__float128>(z.real());

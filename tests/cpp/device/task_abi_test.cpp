@@ -7,7 +7,7 @@
 namespace gpuos::abi {
 namespace {
 
-// nvcc and NVRTC see the asserts of task_abi.h; offsets are the same for all
+// nvcc and NVRTC see the asserts of task_abi.h. Offsets are the same for all
 // three because every member is naturally aligned.
 TEST(TaskAbi, PayloadHasNoHoles) {
   EXPECT_EQ(offsetof(Payload, op), 0u);

@@ -21,7 +21,7 @@
 namespace gpuos {
 namespace {
 
-/// Counts for sm_90 with this NVRTC; each release has other numbers. If a
+/// Counts for sm_90 with this NVRTC. Each release has other numbers. If a
 /// change justifies more, write down the new ones and give the reason in the
 /// commit.
 constexpr int kMajor = 13;

@@ -39,7 +39,7 @@ struct Variable {
 /// A source, and its properties for the tests.
 struct Variant {
   std::string text;
-  /// Types without const, by names; of extern "C" kernels bytes.
+  /// Types without const, by names. Kernels with extern "C" have bytes.
   std::map<std::string, std::string> kernels{};
   std::map<std::string, Variable> variables{};
   bool compiles = true;
@@ -192,7 +192,7 @@ class World {
     begin();
   }
 
-  // Loads the module; a load looks for modules that can be removed.
+  // Loads the module. A load looks for modules that can be removed.
   void load() {
     if (current_ != 0) return;
     current_ = ++loads_;

@@ -20,7 +20,7 @@ using Ints = std::vector<std::int32_t>;
 
 class HalfOperators : public Contract {
  protected:
-  /// `expression` of the int32 `x`, for each element of `in`; `Short` is the
+  /// `expression` of the int32 `x`, for each element of `in`. `Short` is the
   /// short float.
   Ints run(const std::string& name, const std::string& type,
            const std::string& expression, const Ints& in) {

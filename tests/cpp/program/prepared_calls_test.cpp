@@ -76,7 +76,7 @@ TEST_F(PreparedCallsTest, AreReadyOnceTheyWerePrepared) {
   EXPECT_TRUE(is_ready(program_, arrays));
 }
 
-// A thread that prepares a call may wait for a driver; others must not.
+// A thread that prepares a call may wait for a driver. Others must not.
 TEST_F(PreparedCallsTest, OthersAreReadyWhileOneIsMade) {
   const Arrays known(100);
   prepare(program_, known);

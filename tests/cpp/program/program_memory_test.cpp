@@ -118,7 +118,7 @@ class ManyMatrices {
     runtime.submit(program_, inputs, {&out, 1});
   }
 
-  /// Returns the result of run() for `values`; other elements stay -7.
+  /// Returns the result of run() for `values`. Other elements stay -7.
   std::vector<float> expected(const std::vector<float>& values,
                               std::int64_t columns) const {
     std::vector<float> result(values.size(), -7.0f);

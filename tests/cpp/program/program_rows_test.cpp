@@ -116,7 +116,8 @@ TEST_P(ProgramRows, OneLongRowOfTwoArraysIsRightAtAnyAlignment) {
 }
 
 // Rows that workers stream: several in turn for the lanes of a whole worker or
-// of a warp, some too short to be sent for; and slices of several rows.
+// of a warp, with some too short to be copied ahead, and slices of several
+// rows.
 TEST_P(ProgramRows, LongRowsOfFloatsAreAllSummed) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 2);

@@ -203,8 +203,8 @@ TEST(ProgramSourceText, OfALongPassIsWrittenOutAFewTimes) {
     root = ProgramBuilder::apply(Op::Add,
                                  {ProgramBuilder::apply(Op::Sqrt, {root}), x});
   builder.output(root);
-  // Flat tasks: one element for each lane, or several; others the same, tiles
-  // and strips.
+  // Flat tasks have one element for each lane, or several. The others have
+  // these too, and tiles and strips.
   const std::ptrdiff_t roots =
       count_in(builder.build(), Effort::Full, std::regex("sqrt\\.rn\\.f32"));
   EXPECT_GE(roots, kRoots) << "PTX has another name for it";

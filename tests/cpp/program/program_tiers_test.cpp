@@ -61,7 +61,7 @@ class ProgramTiers : public Contract {
     std::vector<Scalar> scalars{};
   };
 
-  /// Every example before and after the compilation; bit for bit.
+  /// Every example before and after the compilation, bit for bit.
   void expect_same(const Program& program,
                    const std::vector<Example>& examples) {
     std::vector<Results> interpreted;

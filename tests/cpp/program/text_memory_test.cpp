@@ -83,7 +83,7 @@ TEST_F(TextMemoryTest, LongTextsAreCopiedAtOnce) {
 
 TEST_F(TextMemoryTest, AChunkGoesWithItsLastText) {
   std::vector<Text> texts;
-  // Uses several chunks; shared texts have none.
+  // Uses several chunks. Shared texts have none.
   while (texts.size() < 3 || texts.back().chunk == nullptr ||
          texts.back().chunk == texts.front().chunk) {
     Text text = texts_.add(words(500));

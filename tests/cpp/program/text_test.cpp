@@ -28,7 +28,7 @@ struct PassText {
   std::vector<Instruction> instructions;
 };
 
-/// x * 2 + 1, x of `rank` dimensions; `operations` such pairs.
+/// x * 2 + 1 with `operations` such pairs, for x of `rank` dimensions.
 Program scaled(int rank, int operations = 1) {
   ProgramBuilder builder;
   Value x = builder.input(DType::Float32, rank);

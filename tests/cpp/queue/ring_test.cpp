@@ -115,7 +115,7 @@ TEST_F(RingTest, KnowsWhetherATracedTaskHasBegun) {
 }
 
 // The tag is 32 bits of the lap number. It passes through zero once in 2^32
-// laps; what counts is the distance of two tags.
+// laps. Only the distance of two tags counts.
 TEST_F(RingTest, GoesOnWhenTheLapTagWraps) {
   const std::uint64_t first = (kLaps - 3) * kCapacity;
   Ring ring = memory_.make(first);

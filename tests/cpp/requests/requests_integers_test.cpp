@@ -10,7 +10,7 @@ namespace {
 
 class IntegerContract : public Contract {
  protected:
-  // Integers, exactly; `reference` is wrapped to T.
+  // Integers, exactly. `reference` is wrapped to T.
   template <typename T>
   void check_whole(Recipe recipe, DType dtype, std::vector<int> numbers,
                    std::int64_t (*reference)(std::int64_t, std::int64_t)) {

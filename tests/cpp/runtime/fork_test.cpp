@@ -11,7 +11,7 @@ namespace {
 
 class Fork : public Contract {
  protected:
-  /// Returns the result of `child` in a child process; -1: it failed.
+  /// Returns the result of `child` in a child process, or -1 if it failed.
   static int in_child(const std::function<int()>& child) {
     const pid_t pid = fork();
     if (pid == 0) {

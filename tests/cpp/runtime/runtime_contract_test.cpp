@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 class RuntimeContract : public Contract {
  protected:
-  /// A queue of 64 tasks; `workers` 0: as many as usual.
+  /// A queue of 64 tasks. With 0 `workers` it has the usual number.
   void restart_small(std::uint32_t workers = 0,
                      std::chrono::milliseconds submit_timeout = 10s) {
     restart({.backend = GetParam(),

@@ -241,7 +241,7 @@ TEST_P(RuntimeOperators, UndefineLetsPendingTasksRun) {
 }
 
 TEST_P(RuntimeOperators, UnusedCodeIsUnloaded) {
-  // More than the table has slots; loading on a device takes its time.
+  // More than the table has slots. Loading on a device takes its time.
   const int count = is_host() ? 1200 : 100;
   DeviceArray<float> x(runtime(), 16, 1);
   for (int i = 0; i < count; ++i) {

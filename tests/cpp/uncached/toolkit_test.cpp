@@ -102,7 +102,8 @@ std::map<int, std::vector<std::string>> rows_of_the_page() {
   return rows;
 }
 
-/// "12.8": from which version on; "no": none of this major version.
+/// "12.8" is the first version that has it. "no" means that this major version
+/// does not have it.
 bool is_since(const std::string& cell, const jit::Nvrtc& api) {
   if (cell == "no") return false;
   const std::size_t dot = cell.find('.');

@@ -8,7 +8,7 @@
 
 namespace gpuos::bridge {
 
-/// A thread enters a scheduler; false: it still backs off.
+/// A thread enters a scheduler. Returns false if it still backs off.
 bool begin_watching();
 /// Forget what the thread did until now.
 void watch_anew();

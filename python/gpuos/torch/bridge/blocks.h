@@ -45,8 +45,8 @@ class FreeBlocks {
  private:
   static constexpr std::size_t kMost = 16'384;
 
-  /// The first time; sees to it that the blocks are freed when the thread ends.
-  /// Not by a destructor, with which every use would begin with a call.
+  /// Makes the blocks of this thread be freed when it ends. A destructor would
+  /// add a call to every use.
   bool make_room() noexcept;
 
   void** blocks_ = nullptr;

@@ -17,9 +17,9 @@ struct Loss {
   std::int32_t half;    // bfloat16 and float16
 };
 
-// Two cores of an AMD EPYC, PyTorch 2.13, 512 x 256 elements, the best of 30,
-// interpreted or compiled, whichever took longer; rounded. Erf's and gelu's
-// relatives, and rows that were not measured, are as their neighbours.
+// Two cores of an AMD EPYC, PyTorch 2.13, 512 x 256 elements, the best of 30.
+// The slower of interpreted and compiled code counts, rounded. Erf's and gelu's
+// relatives, and rows that were not measured, have their neighbours' numbers.
 inline constexpr Loss kElementLosses[] = {
     {Recipe::Exp, -300, 1'800, 50},       {Recipe::Tanh, -1'500, 56'000, -800},
     {Recipe::Log, -300, 1'100, 100},      {Recipe::Sin, 2'500, 27'000, 3'000},

@@ -40,7 +40,7 @@ std::span<const Operand> typed_operands(Rule rule,
   return operands;
 }
 
-/// Conditions and masks are bool; of others PyTorch warns or raises.
+/// Conditions and masks are bool. For other dtypes PyTorch warns or raises.
 bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
   if (rule != Rule::Select && rule != Rule::Masked) return true;
   const Operand& condition = operands[rule == Rule::Select ? 0 : 1];
@@ -184,8 +184,8 @@ std::int64_t runs_of(std::span<const Operand> operands, at::IntArrayRef shape) {
   return runs == 1 ? 0 : runs;
 }
 
-/// PyTorch's kernels of the CPU add a product of float32 without rounding it;
-/// in float64 it is exact.
+/// PyTorch's kernels of the CPU add a product of float32 without rounding it.
+/// In float64 the product is exact.
 at::ScalarType computed_type(Recipe recipe, at::ScalarType common,
                              bool is_cpu) {
   const bool adds_product =

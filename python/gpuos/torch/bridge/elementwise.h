@@ -53,7 +53,7 @@ Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
              bool is_number_first = false);
 Tensor defer(const Elementwise& what, const Tensor& tensor,
              const c10::Scalar& number);
-/// In place; false: PyTorch must do it.
+/// In place. Returns false if PyTorch must do it.
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const Tensor& other);
 bool defer_into(const Elementwise& what, const Tensor& out,

@@ -38,7 +38,8 @@ void order_behind(const Tensor& tensor, const Runtime* runtime) {
   if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) return;
   const bool is_ours = is_runtime_of_site(runtime);
   const bool was_marked = is_marked(tensor);
-  // Submissions to ours are ordered there; their marks tell of nothing else.
+  // Our runtimes order their own submissions. Their marks carry no other
+  // information.
   if (pending.size() != 0 || (was_marked && !is_ours)) pending.flush();
   if (is_ours || was_marked) wait_for_stream(tensor);
   if (!is_ours) return;

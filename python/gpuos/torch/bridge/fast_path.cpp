@@ -31,7 +31,7 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
          kernel_keys_of(tensor) == kind.keys;
 }
 
-/// Looks closer; notes the kind.
+/// Looks closer and notes the kind.
 [[gnu::noinline]] bool is_of_simple_kind(const Tensor& tensor) {
   if (!is_usual_tensor(tensor) || !at::isFloatingType(tensor.scalar_type()) ||
       !tensor.is_contiguous() || Fields::has_own_sizes(tensor))
@@ -169,7 +169,7 @@ void put_result(Request& request, const Tensor& out, bool is_fresh,
   request.elems = static_cast<std::uint64_t>(Fields::numel_of(out));
 }
 
-/// Appends a request of tensors that are alike, of one kind; `other` may be
+/// Appends a request of tensors of one kind and layout. `other` may be
 /// undefined.
 [[gnu::always_inline]] inline void add_alike(
     const Elementwise& what, const Kind& of, const Tensor& tensor,

@@ -13,9 +13,9 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
 
 // defer() of one or two operands begins here. The rest of it asks these first.
 
-/// Writes into another tensor that is alike; `other` may be undefined. False
-/// means that the caller should try plan(). `objects` are the Python objects of
-/// all three, under the GIL, or null, as without `other`.
+/// Writes into another tensor of the same layout. `other` may be undefined.
+/// False means that the caller should try plan(). `objects` are the Python
+/// objects of all three, under the GIL, or null, as without `other`.
 bool defer_fast_out(const Elementwise& what, const Tensor& tensor,
                     const Tensor& other, const Tensor& out,
                     PyObject* const* objects = nullptr);

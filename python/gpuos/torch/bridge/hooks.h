@@ -13,7 +13,7 @@
 
 namespace gpuos::bridge {
 
-/// Runs the pending requests; PyTorch calls it before it returns a pointer.
+/// Runs the pending requests. PyTorch calls it before it returns a pointer.
 void on_access(c10::StorageImpl* storage);
 
 /// Returns whether only `uses` references, which the caller knows, lead to

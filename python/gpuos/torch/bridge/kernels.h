@@ -8,7 +8,7 @@
 
 namespace gpuos::bridge {
 
-/// Registers them in the place above autograd; returns their names.
+/// Registers them above autograd. Returns their names.
 std::vector<std::string> register_kernels(torch::Library& mode);
 
 }  // namespace gpuos::bridge

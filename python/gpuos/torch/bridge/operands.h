@@ -61,7 +61,8 @@ inline bool is_usual_tensor(const Tensor& tensor) {
 
 using Dims = c10::SmallVector<std::int64_t, 8>;
 
-/// The shape that all are broadcast to; empty if they do not fit each other.
+/// Returns the shape that all are broadcast to, or empty if they do not fit
+/// each other.
 std::optional<Dims> broadcast_shape(std::span<const Operand> operands);
 /// Strides of `tensor` in that shape.
 Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);

@@ -149,7 +149,7 @@ bool is_on_cpu(c10::ArrayRef<c10::IValue> arguments) {
   return is_cpu;
 }
 
-/// Puts off one call; false if PyTorch must do it.
+/// Defers one call. Returns false if PyTorch must do it.
 class Taker {
  public:
   virtual ~Taker() = default;

@@ -37,7 +37,7 @@ inline bool may_wake() {
 bool read_number(PyObject* object, double& number);
 
 // Each function returns an undefined tensor for a call that PyTorch must do,
-// and whose errors it raises. `tensor` is ordinary; the other arguments are
+// and whose errors it raises. `tensor` is ordinary. The other arguments are
 // arbitrary.
 
 Tensor take_unary(const Elementwise& what, PyObject* tensor);
@@ -46,7 +46,7 @@ Tensor take_binary(const Elementwise& what, PyObject* tensor, PyObject* other,
 Tensor take_power(PyObject* tensor, PyObject* exponent);
 Tensor take_clamp(PyObject* tensor, PyObject* low, PyObject* high);
 Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
-/// `arguments` follow the tensor; the first `count` are positional.
+/// `arguments` follow the tensor. The first `count` are positional.
 Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
                  Py_ssize_t count, PyObject* names);
 

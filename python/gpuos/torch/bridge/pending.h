@@ -41,7 +41,7 @@ struct Needs {
   std::uint32_t storage_count = 0;  // of the storages; the rest is not set
   c10::TensorImpl* out = nullptr;
   /// Python's objects of two operands and the result, which are held in place
-  /// of the storages; null: they are not at hand.
+  /// of the storages. Null: the caller does not have them.
   PyObject* const* objects = nullptr;
   std::uint32_t marks = 0;  // a bit for each that may be pending
   bool follows = false;     // reads one of those
@@ -161,7 +161,7 @@ class Pending {
 
   /// Sets whether a separate thread starts the chunks for a GPU.
   void use_starter(bool use);
-  /// Waits for it and ends it; the next chunk begins another.
+  /// Waits for it and ends it. The next chunk begins another.
   void stop_starter();
   /// Resets the state in a forked child, which has no starter and makes new
   /// sites. Nothing is pending there.
@@ -258,8 +258,8 @@ class Pending {
            batch_.elems < kChunkElems &&
            !start_is_wanted_.load(std::memory_order_relaxed);
   }
-  /// Hands batch_ to the workers; it becomes running_. `in_background` means
-  /// that the caller continues meanwhile.
+  /// Hands batch_ to the workers as running_. `in_background` means that the
+  /// caller continues meanwhile.
   void start(std::string& error, bool in_background);
   /// Returns the number of requests after which the pending ones are started.
   std::size_t chunk() const;
@@ -305,7 +305,7 @@ class Pending {
   std::string late_error_;               // under mutex_
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_
   std::atomic<bool> writes_old_{false};  // see writes()
-  // The last ones were written first; under mutex_.
+  // The last ones were written first. Under mutex_.
   std::vector<const c10::StorageImpl*> written_;
   const c10::StorageImpl* last_written_ = nullptr;  // of them; under mutex_
   std::atomic<bool> holds_much_{false};             // see start_if_large()

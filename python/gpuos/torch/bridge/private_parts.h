@@ -28,8 +28,8 @@
 #include <cstring>
 
 #define GPUOS_TORCH_VERSION (TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR)
-// PyTorch has had a hook of storages since 2.13; before, Python's ways to a
-// pointer are wrapped (access.py).
+// PyTorch has had a hook of storages since 2.13. Before that, access.py wraps
+// Python's functions that return a pointer.
 #define GPUOS_HAS_MATERIALIZER (GPUOS_TORCH_VERSION >= 213)
 
 namespace gpuos::bridge {

@@ -11,7 +11,7 @@
 namespace gpuos::bridge {
 namespace {
 
-/// A bit for each reduced dimension; empty for dims that PyTorch refuses.
+/// A bit for each reduced dimension. Empty for dims that PyTorch refuses.
 std::optional<std::uint8_t> axes_of(const Tensor& tensor,
                                     at::OptionalIntArrayRef dims) {
   const std::int64_t rank = tensor.dim();

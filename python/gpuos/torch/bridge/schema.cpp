@@ -143,7 +143,7 @@ class Reader {
     to.operands.push_back({.tensor = nullptr, .number = number});
     return true;
   }
-  /// A bound that is not there; `clamp` alone has such.
+  /// An absent bound. Only `clamp` has such.
   bool add_missing(OverloadCall::Item& to) {
     if (form_.what->name != "clamp") return false;
     missing_ |= 1u << to.operands.size();

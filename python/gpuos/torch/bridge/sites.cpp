@@ -14,14 +14,14 @@ namespace gpuos::bridge {
 namespace {
 
 std::mutex sites_mutex;
-// Under sites_mutex; never moves nor shrinks, and stays when the process ends:
-// Python, which owns the runtimes, is gone by then.
+// Under sites_mutex. It never moves nor shrinks, and stays when the process
+// ends. Python, which owns the runtimes, has ended by then.
 auto& sites = *new std::deque<Site>;
 std::atomic<std::size_t> first_valid{0};
 std::function<Runner(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
 
-/// A runtime of some site; there are few. Null: it was retired.
+/// A runtime of some site, of which there are few. Null: it was retired.
 struct Known {
   std::atomic<const Runtime*> runtime{nullptr};
   Known* next = nullptr;

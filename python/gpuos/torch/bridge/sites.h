@@ -39,7 +39,8 @@ struct Site {
 /// Threads: any.
 const Site& current_site(c10::Device device);
 
-/// How Python is asked; the runner of a device and the handle of a stream.
+/// Sets how Python is asked for the runner of a device and the handle of a
+/// stream.
 void set_up_sites(std::function<Runner(c10::Device)> make_runner,
                   std::function<void*(c10::Stream)> find_handle);
 

@@ -77,7 +77,7 @@ class Slabs {
   static std::size_t bytes_of(std::size_t size_class) noexcept;
   static void give_back(void* slot) noexcept;
 
-  /// A free slot; null: there is none.
+  /// Returns a free slot, or null if there is none.
   Slot* take(std::size_t size_class) noexcept {
     const std::lock_guard lock(mutex_);
     auto& free = free_[size_class];
