@@ -469,15 +469,18 @@ SWEPT += [(c, True) for c in OF_VALUES if c.owner]
 
 
 def swept(index: int) -> Case:
-    """Return calls of one function, each argument as one wrong thing after the
-    other."""
+    """Return calls of one function, each argument as a share of the wrong things.
+
+    Another round over all functions takes the next share.
+    """
     function, is_traced = SWEPT[index % len(SWEPT)]
     every = 16 if RARE.get(str(function), 1) < 0.5 else 4
+    share = (index + index // len(SWEPT)) % every
     dice = random.Random(index)
     lines = [
         _Swept(dice, p, thing, is_traced).call_of(function)
         for p in function.parameters
-        for thing in [*NUMBERS, *TEXTS, *ODD][index % every :: every]
+        for thing in [*NUMBERS, *TEXTS, *ODD][share::every]
     ]
     return Case(tuple(lines), "a, b" if is_traced else "")
 

@@ -226,11 +226,11 @@ def first_finding(
     seconds: float = float("inf"),
     table: Table | None = None,
     batch: int = BATCH,
+    first: int = 0,
 ) -> str | None:
-    """Return a finding in `count` calls, or None."""
+    """Return a finding in `count` calls from case `first` on, or None."""
     end = time.monotonic() + seconds
     table = table or Table()
-    first = 0
     while table.calls < count and time.monotonic() < end:
         before = table.calls
         last = first + batch - 1

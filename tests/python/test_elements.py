@@ -227,7 +227,7 @@ def test_a_number_that_does_not_fit_is_refused(rt, way, dtype):
 
 # ---- Views of numbers.
 
-NUMBERS = {
+OF_NUMBERS = {
     "element": lambda x: x[1],
     "sum": lambda x: x.sum(),
     "computed": lambda x: x[1] * 2,
@@ -244,7 +244,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize("number", OF_NUMBERS.values(), ids=OF_NUMBERS)
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_a_write_to_a_view_of_a_number_leaves_the_number(rt, number, view):
     results = []
@@ -293,3 +293,50 @@ def test_what_numpy_gives_as_an_array_is_one(rt, text):
             made += 1
         kept.append((first, float(made), float(other)))
     assert kept[0] == kept[1]
+
+
+# ---- Typical user code.
+
+
+def gauss_seidel(u):
+    sweeps, change = 0, 1.0
+    while change >= 1e-3:
+        change = 0.0
+        for i in range(1, len(u) - 1):
+            old = u[i]
+            u[i] = 0.5 * (u[i - 1] + u[i + 1])
+            change = max(change, abs(float(u[i] - old)))
+        sweeps += 1
+    return sweeps
+
+
+def insertion_sort(x):
+    for i in range(1, len(x)):
+        value, j = x[i], i
+        while j > 0 and x[j - 1] > value:
+            x[j] = x[j - 1]
+            j -= 1
+        x[j] = value
+
+
+def keep_the_best(x):
+    best = x[0]
+    for value in x:
+        best = max(best, value)
+    x[:] = -1
+    return float(best)
+
+
+def shuffle(x):
+    random.Random(3).shuffle(x)
+
+
+PROGRAMS = [gauss_seidel, insertion_sort, keep_the_best, shuffle]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_gives_the_result_of_numpy(rt, program):
+    values = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.0])
+    ours = rt.array(values)
+    assert program(ours) == program(values)
+    np.testing.assert_array_equal(ours.numpy(), values)

@@ -58,6 +58,18 @@ DECLARATIONS = [
     ),
     ("#define TWICE(x) (2 * (x))", "TWICE(4)"),
     ("extern int n; int f() { return n; } int n = 4;", "f()"),
+    ("static int n(7);", "n"),
+    ("int n = 5; int& r = n;", "r"),
+    ("namespace a { int n = 2; } using namespace a;", "n"),
+    (
+        "struct P { int x; }; bool operator<(P a, P b) { return a.x < b.x; }",
+        "P{1} < P{2}",
+    ),
+    (
+        """template <class T> struct B { T v; };
+        template <> struct B<int> { int w; };""",
+        "B<int>{3}.w",
+    ),
 ]
 
 

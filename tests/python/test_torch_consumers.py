@@ -119,3 +119,15 @@ def test_operator_of_somebody_else(same):
             "CompositeExplicitAutograd",
         )
         same(lambda a, b: torch.ops.gpuos_test.peek(a + b), grad=(False,))
+
+
+def test_random_numbers_are_those_of_eager(same):
+    def function(a, b):
+        torch.manual_seed(3)
+        noise = torch.randn(ELEMS, device=a.device)
+        c = (a + b) * noise
+        return c + torch.rand(ELEMS, device=a.device), torch.dropout(
+            c, 0.5, True
+        )
+
+    same(function)

@@ -6,6 +6,7 @@ import functools
 import itertools
 import random
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -208,3 +209,104 @@ def test_results_may_be_dropped_by_other_threads(device):
         assert [float(each[0]) for each in results] == list(
             range(1, RESULTS, 2)
         )
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_storages_with_the_same_memory_are_used_in_order(own):
+    # At most one of the two comes from PyTorch's allocator.
+    first = torch.zeros(ELEMS)
+    second = torch.from_numpy(first.numpy())
+    if not own:
+        first = torch.from_numpy(first.numpy())
+    with torch.no_grad(), scheduler(takes=0):
+        seen = []
+        for _ in range(RESULTS):
+            first += 1
+            seen.append(second * 2)
+    assert [float(x[0]) for x in seen] == [
+        2.0 * k for k in range(1, RESULTS + 1)
+    ]
+
+
+def use_both(a, b):
+    """Write through each of two tensors, and read through the other."""
+    a.fill_(1.0)
+    results = [b + 1.0]
+    b.mul_(3.0)
+    results.append(a * 2.0)
+    a.add_(b)
+    results.append(b - 1.0)
+    torch.mul(a, 0.5, out=b)
+    results.append((a + 1.0) * 2.0)
+    torch._foreach_add_([a], 2.0)
+    results.append(b.sum())
+    a[:100] = 7.0
+    results.append(b * 1.0)
+    b.copy_(torch.arange(float(ELEMS)))
+    results.append(a * 1.0)
+    return results
+
+
+def test_two_mappings_of_one_file(tmp_path):
+    came = []
+    for name in ("eager", "scheduled"):
+        path = tmp_path / name
+        path.write_bytes(bytes(4 * ELEMS))
+        a, b = (
+            torch.from_file(str(path), shared=True, size=ELEMS)
+            for _ in range(2)
+        )
+        if name == "eager":
+            came.append(use_both(a, b))
+            continue
+        with scheduler(takes=1):
+            came.append(use_both(a, b))
+    for expected, got in zip(*came, strict=True):
+        assert torch.equal(expected, got)
+
+
+# Two views of an array of NumPy, each a storage of its own.
+WRITES = {
+    "copy_": lambda out, x: out.copy_(x),
+    "add_": lambda out, x: out.add_(x),
+    "+= a part": lambda out, x: out[:2].add_(x[:2]),
+    "out": lambda out, x: torch.mul(x, 3.0, out=out),
+    "out of the rows": lambda out, x: torch.exp(out, out=out).mul_(x),
+    "where": lambda out, x: torch.where(x > 2, x, out, out=out),
+    "lerp_": lambda out, x: out.lerp_(x, 0.5),
+    "list": lambda out, x: torch._foreach_mul_([out], [x]),
+    "clamp_": lambda out, x: out.clamp_(x, x + 1),
+}
+
+
+@pytest.mark.never(
+    lambda device: device != "cpu",
+    reason="arrays of NumPy are in the memory of the processor",
+)
+@pytest.mark.parametrize("name", WRITES)
+def test_storages_of_one_memory_are_written_as_in_eager(device, name):  # noqa: ARG001
+    slices = [
+        slice(first, first + 4 * step, step)
+        for first, step in itertools.product(range(4), (1, 2))
+    ]
+
+    def run(written, read):
+        array = np.arange(11, dtype=np.float32) / 4
+        out = torch.from_numpy(array[written])
+        x = torch.from_numpy(array[read])
+        beside = torch.zeros(3)
+        before = x * 2.0
+        WRITES[name](out, x)
+        beside.add_(5.0)
+        after = x + out
+        # A further tensor of the same memory is written after all this.
+        torch.from_numpy(array)[5:].mul_(2.0)
+        return [before, beside, after, torch.from_numpy(array)]
+
+    for written, read in itertools.product(slices, slices):
+        with torch.no_grad():
+            expected = [one.clone() for one in run(written, read)]
+            with scheduler(takes=2):
+                came = run(written, read)
+        for one, other in zip(expected, came, strict=True):
+            torch.testing.assert_close(other, one, msg=f"{written}, {read}")

@@ -24,6 +24,7 @@ from torch_support import (
     in_threads,
     pair,
     scheduler,
+    taken,
     torch,
 )
 
@@ -31,14 +32,38 @@ from gpuos.torch import scheduling
 
 pytestmark = pytest.mark.torch
 
-STEPS = 5000
 ITEMS = 3000
 
 
-def halve(a, b, steps=STEPS):
-    for _ in range(steps):
-        a = (a + b) * 0.5
-    return a
+def test_a_block_leaves_the_thread_as_it_was(device):
+    a = torch.ones(ELEMS, device=device)
+    before = str(torch._C._dispatch_tls_local_include_set())
+    with scheduler():
+        a = a + a
+    assert str(torch._C._dispatch_tls_local_include_set()) == before
+    count = taken()
+    assert (a * 2).tolist() == [4.0] * ELEMS
+    assert taken() == count
+
+
+def test_threads_with_a_scheduler_each(device):
+    a, b = pair(device)
+
+    def halve():
+        x = a
+        for _ in range(ITEMS):
+            x = (x + b) * 0.5
+        return x
+
+    def work():
+        with gt.scheduler():
+            return halve()
+
+    expected, before = halve(), taken()
+    for result in in_threads(*(work for _ in range(4))):
+        torch.testing.assert_close(result, expected)
+    assert taken() - before >= 4 * 2 * ITEMS
+    assert gt.pending() == 0
 
 
 def test_thread_that_entered_no_scheduler_is_not_intercepted(device):

@@ -236,3 +236,17 @@ def test_gradient_scaler(device):
         return model.state_dict(), scaler.get_scale()
 
     compare(run, tolerances=TRAINED)
+
+
+def test_batch_norm_keeps_its_statistics(device):
+    def run():
+        torch.manual_seed(6)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(16, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU()
+        ).to(device)
+        x, _ = data(device)
+        for _ in range(STEPS):
+            model(x + 1).square().mean().backward()
+        return model.state_dict(), [p.grad for p in model.parameters()]
+
+    compare(run)
