@@ -12,10 +12,6 @@ from typing import Any
 import numpy as np
 
 
-def _sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
 def _softplus(x):
     return np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, 20))))
 

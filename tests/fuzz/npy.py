@@ -48,7 +48,6 @@ SHAPES = (
     *("(2, -0)", "(0x3,)", "(1_0,)", "(3L,)", "(3L, 2L)", "(*(2,),)"),
 )
 ORDERS = ("False", "True", "0", "1", "None", "'C'")
-KEYS = ("descr", "fortran_order", "shape")
 VERSIONS = ((1, 0), (2, 0), (3, 0), (1, 1), (0, 0), (9, 0), (255, 255))
 SPOILERS = (
     *(

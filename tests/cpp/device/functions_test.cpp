@@ -7,11 +7,6 @@ namespace gpuos {
 namespace {
 
 template <typename T>
-double bound_of(double of_float, double of_double) {
-  return sizeof(T) == 8 ? of_double : of_float;
-}
-
-template <typename T>
 class RealFunctions : public testing::Test {};
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(RealFunctions, Reals);
