@@ -60,8 +60,8 @@ __device__ inline Link link_of(const abi::Member& member) {
   return link;
 }
 
-// The same lane has the bytes again after this distance, a power of two, or 0
-// if there is none.
+// A lane gets the same bytes again after this distance, a power of two, or 0 if
+// there is none.
 __device__ inline u32 turn_of(u32 packs) {
   const u32 lanes = blockDim.x;
   if (packs <= lanes)

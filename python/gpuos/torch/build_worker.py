@@ -55,20 +55,28 @@ def run(words: list[str], scratch: Path) -> str:
     if _stop.is_set():
         raise Stopped
     with tempfile.TemporaryFile(dir=scratch) as output:
-        code = subprocess.run(
+        process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
             stdout=output,  # a process that outlives it would hold a pipe
             stderr=output,
             cwd=scratch,
             env={**os.environ, "TMPDIR": str(scratch)},
-            check=False,
-        ).returncode
+            start_new_session=True,
+        )
+        try:
+            while process.poll() is None:
+                if _stop.wait(LOOK_S):
+                    raise Stopped
+        finally:
+            if process.poll() is None:  # then kill all that it started
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         output.seek(0)
         text = output.read().decode(errors="replace")
-    if code != 0:
-        said = f"{' '.join(words)}: exit code {code}\n{text.rstrip()}"
-        raise Failed(said)
+    if process.returncode != 0:
+        said = f"{' '.join(words)}: exit code {process.returncode}\n"
+        raise Failed(said + text.rstrip())
     return text
 
 
@@ -93,11 +101,7 @@ def run_all(
                         f"expected the compiler to end within {limit} s"
                     )
         except BaseException:
-            # It is repeated, because a compiler may begin meanwhile.
-            while running:
-                _stop.set()
-                os.killpg(0, signal.SIGTERM)
-                running = futures.wait(running, LOOK_S).not_done
+            _stop.set()  # the pool then waits for killed compilers
             raise
 
 
@@ -135,8 +139,6 @@ def watch_input() -> None:
 
 def main() -> int:
     """Follow the plan; return the exit code."""
-    # The compilers are in the process group of this process, which sends SIGTERM
-    # to all of it and only notes its own.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: _stop.set())
     line = sys.stdin.buffer.readline()
