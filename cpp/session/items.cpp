@@ -181,7 +181,9 @@ class Splitter {
     std::size_t behind = behind_statement(tokens_, i, end);
     if (!jumps(tokens_, i, behind)) return behind;
     const auto goes_on = [&](std::size_t at) {
-      if (at >= end || tokens_[at].kind == TokenKind::Directive) return false;
+      if (at >= end || tokens_[at].kind == TokenKind::Directive ||
+          find_wrapped_name(tokens_, at, kind_of_) != 0)
+        return false;
       if (tokens_.is(at, ";") || is_statement(tokens_, at, kind_of_))
         return true;
       return tokens_.is_identifier(at) &&  // "f();" and "k<<<1, 1>>>();"

@@ -247,12 +247,13 @@ READINGS = [
         ("f35(d35[0], 1) + not D35{0}", 5),
     ),
     (
-        "int n36, m36;",
+        "int n36, m36; typedef int T36;",
         (
             "again36: ++n36; if (n36 < 4) goto again36;\n"
-            "if (n36) goto end36; ++m36; main(); end36: m36 += 2;"
+            "if (n36) goto end36; ++m36; main(); end36: m36 += 2;\n"
+            "T36 (f36)(T36 x) { return x; }"
         ),
-        ("n36 + m36", 6),
+        ("f36(n36 + m36)", 6),
     ),
     (
         (
