@@ -112,8 +112,8 @@ bool is_unusual(const c10::Scalar& number, const Elementwise& what,
   return is_parameter && !std::isfinite(number.toDouble());
 }
 
-/// Returns whether PyTorch, on the CPU, casts a tensor of another dtype to the
-/// half type `common` and so rounds it before it computes. It treats factors
+/// Returns whether PyTorch casts a tensor of another dtype to the half type
+/// `common` and so rounds it before it computes. On the CPU it treats factors
 /// and divisors of one element as numbers. Operators that select an operand
 /// round once.
 bool is_rounded_first(const Elementwise& what,
@@ -129,9 +129,9 @@ bool is_rounded_first(const Elementwise& what,
     if (operands[i].is_number()) continue;
     const Tensor& tensor = *operands[i].tensor;
     const at::ScalarType type = tensor.scalar_type();
-    if (tensor.is_cpu() && type != common && c10::elementSize(type) > 1 &&
-        !(keeps_last && i == 1 && tensor.numel() == 1))
-      return true;
+    const bool is_number =
+        tensor.is_cpu() && keeps_last && i == 1 && tensor.numel() == 1;
+    if (type != common && c10::elementSize(type) > 1 && !is_number) return true;
   }
   return false;
 }
