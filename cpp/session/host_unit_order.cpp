@@ -171,10 +171,20 @@ std::vector<std::string> HostUnitWriter::scopes_of_definition(
     return (is_compiled(key) && has_changed_member(own)) ||
            !program_.header_.has_same(in_own_namespace(own));
   };
+  // The type may reach a name that is newer than its compilation, such as the
+  // f of another class. It is not compiled again for that.
+  const HostDefinition* const known = program_.find(definition);
+  const auto depends_on = [&](const Entry* entry) {
+    return std::ranges::find(known->dependencies, entry->item.key,
+                             &Dependency::key) != known->dependencies.end();
+  };
   const bool is_new =
       is_changed(defined.get()) ||
       (is_compiled(definition) &&
-       std::ranges::any_of(program_.header_.closure(*defined), is_changed));
+       std::ranges::any_of(program_.header_.closure(*defined),
+                           [&](const Entry* entry) {
+                             return depends_on(entry) && is_changed(entry);
+                           }));
   return is_new ? in_own_namespace(forward).scopes : defined->item.scopes;
 }
 

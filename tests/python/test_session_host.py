@@ -154,6 +154,15 @@ def test_a_member_comes_with_its_type(session):
         session.run("int P::f() { return 2; }")
 
 
+def test_a_changed_member_leaves_other_friends_alone(session):
+    session.run("class F { int x = 2; friend class L; };")
+    session.run("struct L { int at(const F& f) { return f.x; } };\nint i;")
+    session.run("template <class T> struct K { static int f() { return 1; } };")
+    session.run("template <> int K<char>::f() { return 3; }\nF v;")
+    session.run("int n = L().at(v) + K<char>::f();")
+    assert session["n"] == 5
+
+
 def test_a_cell_that_does_not_compile_changes_nothing(printed):
     session = printed.session
     session.run("int n = 1; int f() { return n; }")
