@@ -81,10 +81,17 @@ void refuse_mask(py::handle item) {
       "x.numpy()[mask] copies");
 }
 
+// NumPy takes lists, arrays and bools, and raises IndexError for other objects.
 [[noreturn]] void refuse_index(py::handle item) {
-  throw py::type_error(
+  refuse_mask(item);
+  const std::string refused =
       "array: expected integers, slices, None or ... as an index, got " +
-      kind_shown(item) + "; x.numpy() copies, and has the others");
+      kind_shown(item);
+  if (PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ||
+      PyBool_Check(item.ptr()) ||
+      py::getattr(item, "ndim", py::int_(0)).cast<int>() > 0)
+    throw py::type_error(refused + "; x.numpy() copies, and has the others");
+  throw py::index_error(refused);
 }
 
 // A bool is a mask in NumPy, not a number.
