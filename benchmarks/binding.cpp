@@ -7,11 +7,9 @@
 #include <memory>
 
 #include "device.h"
-#include "load.h"
 #include "loops.h"
 #include "options.h"
 #include "processors.h"
-#include "programs.h"
 #include "rig.h"
 #include "stats_dict.h"
 

@@ -1,4 +1,4 @@
-#include "load.h"
+#include "loops.h"
 
 #include <array>
 #include <atomic>

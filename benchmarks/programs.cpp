@@ -1,4 +1,4 @@
-#include "programs.h"
+#include "loops.h"
 
 #include <algorithm>
 #include <array>

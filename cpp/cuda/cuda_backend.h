@@ -8,13 +8,11 @@
 #include <thread>
 
 #include "base/control_thread.h"
-#include "cuda/address_cache.h"
 #include "cuda/bursts.h"
 #include "cuda/driver_gate.h"
 #include "cuda/operator_modules.h"
 #include "cuda/resident_workers.h"
 #include "cuda/ring_memory.h"
-#include "cuda/stay_policy.h"
 #include "cuda/watchdog.h"
 #include "cuda/worker_kernel.h"
 #include "driver/context.h"

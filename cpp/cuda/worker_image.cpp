@@ -6,7 +6,7 @@
 #include "base/concat.h"
 #include "base/embedded.h"
 #include "gpuos/error.h"
-#include "jit/driver_linker.h"
+#include "jit/linker.h"
 #include "jit/operator_compiler.h"
 #include "jit/target.h"
 

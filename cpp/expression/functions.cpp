@@ -1,4 +1,4 @@
-#include "expression/functions.h"
+#include "expression/tree.h"
 
 #include <algorithm>
 

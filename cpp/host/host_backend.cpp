@@ -7,6 +7,8 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,14 +16,37 @@
 #include "base/cpu_relax.h"
 #include "base/no_memory.h"
 #include "base/processors.h"
+#include "device/builtin_operators.h"
+#include "device/operator.h"
 #include "gpuos/error.h"
-#include "host/builtin_table.h"
 #include "host/host_compiler.h"
 #include "program/host_interpreter.h"
 #include "queue/operator_record.h"
 
 namespace gpuos::host {
 namespace {
+
+struct Builtin {
+  std::string_view name;
+  OpFn function;
+};
+
+#define GPUOS_DEFINE_DTYPE(suffix, type, name, inputs, expression)        \
+  void name##_##suffix(Task task, Lane lane) {                            \
+    run_builtin<type, inputs>(                                            \
+        task, lane,                                                       \
+        [=]([[maybe_unused]] const type* x,                               \
+            [[maybe_unused]] type value) -> type { return expression; }); \
+  }
+#define GPUOS_DEFINE(name, inputs, scalars, ...) \
+  GPUOS_BUILTIN_DTYPES(GPUOS_DEFINE_DTYPE, name, inputs, (__VA_ARGS__))
+GPUOS_BUILTIN_OPERATORS(GPUOS_DEFINE)
+
+#define GPUOS_ROW_DTYPE(suffix, type, name) {#name, name##_##suffix},
+#define GPUOS_ROW(name, inputs, scalars, ...) \
+  GPUOS_BUILTIN_DTYPES(GPUOS_ROW_DTYPE, name)
+// The built-in operators in slot order: operator * 4 + dtype.
+constexpr Builtin kBuiltins[] = {GPUOS_BUILTIN_OPERATORS(GPUOS_ROW)};
 
 using Clock = std::chrono::steady_clock;
 
@@ -60,7 +85,7 @@ std::shared_ptr<Shared> make_shared_state(const RuntimeOptions& options,
       options.queue_capacity, processors_for(options.workers, surroundings()),
       options.linger, first_position);
   std::uint32_t slot = 0;
-  for (const Builtin& builtin : builtin_table())
+  for (const Builtin& builtin : kBuiltins)
     shared->table.set(slot++,
                       {builtin.function, nullptr, std::string(builtin.name)});
   shared->table.set(kInterpreterSlot, {program::interpret, nullptr, "program"});

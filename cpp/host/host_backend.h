@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/control_thread.h"
-#include "host/spin_policy.h"
-#include "host/worker.h"
+#include "host/idle_workers.h"
+#include "host/shared.h"
 #include "queue/backend.h"
 
 namespace gpuos::host {

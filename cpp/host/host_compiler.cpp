@@ -1,30 +1,137 @@
 #include "host/host_compiler.h"
 
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
 #include <deque>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/concat.h"
+#include "base/config.h"
 #include "base/embedded.h"
-#include "base/environment.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "host/dependencies.h"
 #include "host/host_image.h"
-#include "host/kept_images.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
+#include "jit/compile_cache.h"
 #include "jit/compile_log.h"
+#include "jit/disk_cache.h"
+#include "jit/toolchain_key.h"
 
 namespace gpuos::host {
 namespace {
+
+// The output of a compiler, and its dependencies_from().
+struct CompiledLibrary {
+  std::string bytes;
+  std::string dependencies;
+};
+
+std::string machine() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.machine : "unknown";
+}
+
+/// Returns the system's description of the first processor, which -march=native
+/// may use.
+std::string read_processor() {
+  const std::set<std::string> wanted{
+      "vendor_id",       "cpu family",       "model",    "model name",
+      "stepping",        "cache size",       "flags",    "Features",
+      "CPU implementer", "CPU architecture", "CPU part", "CPU variant"};
+  std::string text = machine();
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
+    const std::string name = line.substr(0, line.find_first_of("\t:"));
+    if (wanted.contains(name)) text += concat("\n", line);
+  }
+  return text;
+}
+
+const std::string& processor() {
+  static const auto* const text = new std::string(read_processor());
+  return *text;
+}
+
+/// Returns the compiler's file and its version text, read once per process. A
+/// wrapper has another file than the compiler that it runs.
+std::string identity_of(const HostCompiler& compiler) {
+  struct stat status{};
+  if (::stat(compiler.path.c_str(), &status) != 0) return "";
+  jit::CacheKey file;
+  for (const std::string& word : compiler.command) file.add(word);
+  file.add(status.st_size)
+      .add(status.st_mtim.tv_sec)
+      .add(status.st_mtim.tv_nsec);
+  static auto* const versions = new jit::CompileCache<std::string>;
+  const auto said =
+      versions->get(file.text(), [&] { return version_of(compiler); });
+  return said->empty() ? "" : concat(file.text(), *said);
+}
+
+/// Empty if the inputs cannot be determined.
+std::string key_of(const HostCompiler& compiler,
+                   const std::vector<std::string>& options,
+                   const HostCompileRequest& request) {
+  const std::string identity = identity_of(compiler);
+  if (identity.empty()) return "";
+  jit::CacheKey key;
+  jit::add_gpuos(key);
+  key.add(std::string("host")).add(processor()).add(identity);
+  for (const std::string& option : options) key.add(option);
+  for (const char* name :
+       {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH",
+        "GCC_EXEC_PREFIX", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS"})
+    key.add(std::string(variable_of(*environment(), name)));
+  key.add(request.entry).add(request.prelude).add(request.source);
+  return key.text();
+}
+// Returns the library that an earlier process cached for the same request,
+// else the result of `compile`, which is cached. The cache depends on the
+// processor type, the compiler and its options, and the files that it has
+// read. Concurrent processes with one request wait for the first.
+// Throws: the exceptions of `compile`.
+
+std::string kept_or_compiled(const HostCompiler& compiler,
+                             const std::vector<std::string>& options,
+                             const HostCompileRequest& request,
+                             const std::function<CompiledLibrary()>& compile) {
+  jit::DiskCache& cache = jit::disk_cache();
+  const bool is_off = cache.settings().folder.empty() &&
+                      cache.settings().readonly_folder.empty();
+  if (is_off || has_hidden_inputs(request.source)) return compile().bytes;
+  const std::string key = key_of(compiler, options, request);
+  if (key.empty()) return compile().bytes;
+  const auto make = [&] {
+    CompiledLibrary made = compile();
+    jit::Image image{.binary = std::move(made.bytes),
+                     .entries = {concat("gpuos_entry_", request.entry)}};
+    image.log = std::move(made.dependencies);
+    return image;
+  };
+  jit::CacheEntry wanted{.key = key,
+                         .name = concat(request.entry, ".cpp"),
+                         .arch = machine(),
+                         .image = {}};
+  return std::move(
+      cache
+          .get(std::move(wanted), make,
+               [](const jit::Image& image) { return are_unchanged(image.log); })
+          .binary);
+}
 
 /// Compiled images by source; the oldest go when there are too many.
 ///

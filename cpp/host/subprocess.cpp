@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/concat.h"
-#include "base/environment.h"
+#include "base/config.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"

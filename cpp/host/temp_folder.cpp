@@ -15,7 +15,7 @@
 #include <mutex>
 
 #include "base/concat.h"
-#include "base/environment.h"
+#include "base/config.h"
 #include "gpuos/error.h"
 
 namespace gpuos::host {

@@ -1,4 +1,4 @@
-#include "host/worker.h"
+#include "host/shared.h"
 
 #include <pthread.h>
 #include <sched.h>

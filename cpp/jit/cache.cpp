@@ -6,7 +6,6 @@
 #include "base/concat.h"
 #include "jit/cache_entry.h"
 #include "jit/cache_folder.h"
-#include "jit/cache_listing.h"
 #include "jit/disk_cache.h"
 
 namespace gpuos {

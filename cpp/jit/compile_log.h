@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "gpuos/error.h"
 
@@ -27,5 +28,18 @@ std::string wrong_name_expression(const std::string& log);
 /// Returns "x.h" of 'could not open source file "x.h"'. Returns an empty text
 /// if `line` says anything else.
 std::string missing_header(const std::string& line);
+
+/// Names the header that NVRTC reads before a source that misses one of its
+/// names.
+inline constexpr std::string_view kUsualNames = "gpuos/usual_names.h";
+
+/// Returns whether NVRTC's log says that a name of kUsualNames is missing.
+/// Examples are uint32_t and M_PI, which nvcc knows without an #include.
+bool misses_usual_name(std::string_view log);
+
+/// Returns advice about the first name that NVRTC did not know. It names the
+/// #include that brings it, or its replacement. It is empty for an unknown
+/// name.
+std::string name_hint(const FirstError& error, std::string_view log);
 
 }  // namespace gpuos::jit

@@ -10,8 +10,8 @@
 #include "base/concat.h"
 #include "base/config.h"
 #include "jit/cache_folder.h"
-#include "jit/cache_settings.h"
 #include "jit/compile_log.h"
+#include "jit/disk_cache.h"
 #include "jit/header_packages.h"
 #include "jit/shared_library.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,5 +29,16 @@ Object link_time_optimized(const Nvrtc& api, std::span<const Object> objects,
 /// Returns the options of nvJitLink. `max_registers` counts for PTX alone.
 std::vector<std::string> link_options(const Target& target, bool has_ptx,
                                       std::uint32_t max_registers);
+
+/// Links with the driver. Returns nothing if there is no driver or no device
+/// for `target`.
+/// Throws: CompileError with the log.
+std::optional<std::string> link_by_driver(std::span<const Object> objects,
+                                          const Target& target,
+                                          std::uint32_t max_registers);
+
+/// Returns describe_file() of the driver's library, or an empty text without
+/// one.
+std::string driver_linker_file();
 
 }  // namespace gpuos::jit

@@ -5,14 +5,17 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <future>
 #include <iterator>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/concat.h"
 #include "base/config.h"
+#include "base/embedded.h"
 #include "base/entry_names.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
@@ -357,6 +360,27 @@ Image compile_once(const CompileRequest& request) {
                        [&] { return read_or_compile(api, request, target); });
 }
 
+Image compile_worker_now(const Nvrtc& api, const Target& target) {
+  std::vector<std::future<Object>> units;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.name.ends_with(".cu")) continue;
+    units.push_back(std::async(std::launch::async, [&api, &target, &file] {
+      return compile_unit(api,
+                          {.source = file.text,
+                           .file_name = std::string(file.name),
+                           .options = {.max_registers = kWorkerRegisters}},
+                          target);
+    }));
+  }
+  std::vector<Object> objects;
+  for (std::future<Object>& unit : units) objects.push_back(unit.get());
+  Image image;
+  for (const Object& object : objects) image.log += object.log;
+  image.binary = link_objects(api, objects, target, kWorkerRegisters);
+  image.needs = read_resources(image.binary, "gpuos_worker");
+  return image;
+}
+
 }  // namespace
 
 Image compile_operators(const CompileRequest& request) {
@@ -385,6 +409,23 @@ CompilerStats compiler_stats() noexcept {
   return {.compiled = compilations(),
           .cached = images().hits(),
           .from_disk = disk_cache().hits()};
+}
+
+std::string compile_worker(int compute_capability) {
+  const Nvrtc& api = nvrtc();
+  const Target target =
+      choose_target(api, compute_capability, config().nvrtc_arch);
+  CacheKey key;
+  key.add(std::string("worker"))
+      .add(toolchain_key(api, target))
+      .add(kWorkerRegisters);
+  return disk_cache()
+      .get({.key = key.text(),
+            .name = "worker.cu",
+            .arch = target.link_arch,
+            .image = {}},
+           [&] { return compile_worker_now(api, target); })
+      .binary;
 }
 
 }  // namespace gpuos::jit

@@ -1,6 +1,7 @@
 #include "jit/source_inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,7 +15,6 @@
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
 #include "jit/sha256.h"
-#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -164,6 +164,29 @@ class Closure {
   CacheKey key_;
 };
 
+constexpr std::string_view kIntegers = "#include \"standard_integers.h\"\n";
+constexpr std::string_view kLimits = "#include \"standard_limits.h\"\n";
+constexpr std::string_view kMath = "#include \"standard_math.h\"\n";
+constexpr std::string_view kTraits = "#include \"standard_traits.h\"\n";
+constexpr std::string_view kAssert = "#include \"asserts.h\"\n";
+
+constexpr std::array<StandardHeader, 14> kHeaders{{
+    {"cstdint", kIntegers},
+    {"stdint.h", kIntegers},
+    {"cstddef", kIntegers},
+    {"stddef.h", kIntegers},
+    {"climits", kIntegers},
+    {"limits.h", kIntegers},
+    {"limits", kLimits},
+    {"cfloat", kLimits},
+    {"float.h", kLimits},
+    {"cmath", kMath},
+    {"math.h", kMath},
+    {"type_traits", kTraits},
+    {"cassert", kAssert},
+    {"assert.h", kAssert},
+}};
+
 }  // namespace
 
 bool names_clock(std::string_view source) {
@@ -211,6 +234,13 @@ std::optional<std::string> include_digest(
   Closure closure(headers, include_dirs);
   if (!closure.add(source, folder)) return std::nullopt;
   return closure.digest();
+}
+
+std::span<const StandardHeader> standard_headers() { return kHeaders; }
+
+bool is_standard_header(std::string_view name) {
+  return std::ranges::find(kHeaders, name, &StandardHeader::name) !=
+         kHeaders.end();
 }
 
 }  // namespace gpuos::jit

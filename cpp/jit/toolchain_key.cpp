@@ -4,11 +4,10 @@
 #include "device/task_abi.h"
 #include "gpuos/version.h"
 #include "jit/cache_entry.h"
-#include "jit/driver_linker.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/sha256.h"
-#include "jit/standard_headers.h"
+#include "jit/source_inputs.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {

@@ -8,9 +8,8 @@
 #include "base/concat.h"
 #include "device/task_abi.h"
 #include "gpuos/error.h"
-#include "operators/checked_source.h"
 #include "operators/operator_definition.h"
-#include "queue/default_values.h"
+#include "queue/operator_record.h"
 
 namespace gpuos {
 namespace {

@@ -7,7 +7,6 @@
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "program/graph.h"
-#include "program/in_single.h"
 #include "program/typing.h"
 
 namespace gpuos {

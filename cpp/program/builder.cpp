@@ -6,7 +6,6 @@
 #include "gpuos/program.h"
 #include "program/axes.h"
 #include "program/graph.h"
-#include "program/in_single.h"
 #include "program/joins.h"
 #include "program/typing.h"
 

@@ -1,5 +1,4 @@
 // Moves indices of computed values to the inputs.
-#include "program/index_views.h"
 
 #include <algorithm>
 #include <map>

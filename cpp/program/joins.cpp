@@ -11,7 +11,6 @@
 #include "program/axes.h"
 #include "program/call_shapes.h"
 #include "program/index_axis.h"
-#include "program/index_views.h"
 #include "program/typing.h"
 #include "program/views.h"
 

@@ -10,7 +10,6 @@
 #include "device/program_text.h"
 #include "gpuos/error.h"
 #include "program/joins.h"
-#include "program/pass_arguments.h"
 #include "program/pass_builder.h"
 #include "program/text.h"
 

@@ -7,7 +7,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/axes.h"
-#include "program/in_single.h"
+#include "program/typing.h"
 
 namespace gpuos {
 

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "gpuos/dtype.h"
+#include "gpuos/program.h"
 #include "program/graph.h"
 
 namespace gpuos::program {
@@ -32,5 +33,14 @@ Typing type_of(Op op, std::span<const Node> operands);
 /// The dtype that a reduction computes and returns.
 /// Throws: InvalidArgument.
 Typing reduction_type_of(Op op, DType dtype);
+
+/// Computes a function of several operations: of a short float in float32,
+/// rounded once at the end.
+template <typename Function>
+Value in_single(const Value& x, Function function) {
+  if (x.is_weak() || !is_short_float(x.dtype())) return function(x);
+  return ProgramBuilder::cast(function(ProgramBuilder::cast(x, DType::Float32)),
+                              x.dtype());
+}
 
 }  // namespace gpuos::program

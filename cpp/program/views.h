@@ -34,4 +34,8 @@ std::size_t shaping_operands(const Node& node);
 /// The node, with operands in the order in which equal ones have them.
 std::uint32_t add_ordered(Graph& graph, Node node);
 
+/// Indexes a node by `axes`, one for each dimension.
+std::uint32_t index_node(Graph& graph, std::uint32_t id,
+                         std::span<const AxisIndex> axes);
+
 }  // namespace gpuos::program

@@ -5,7 +5,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "queue/default_values.h"
+#include "queue/operator_record.h"
 #include "values/bounds.h"
 
 namespace gpuos {

@@ -8,7 +8,7 @@
 #include "base/concat.h"
 #include "device/fault.h"
 #include "gpuos/error.h"
-#include "queue/checked_operator.h"
+#include "queue/operator_record.h"
 
 namespace gpuos {
 namespace {

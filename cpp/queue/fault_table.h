@@ -11,7 +11,7 @@
 #include "gpuos/ticket.h"
 #include "queue/backend.h"
 #include "queue/call.h"
-#include "queue/checked_operator.h"
+#include "queue/operator_record.h"
 
 namespace gpuos {
 

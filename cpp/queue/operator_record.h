@@ -2,20 +2,70 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "device/builtin_list.h"
+#include "device/task_abi.h"
 #include "gpuos/error.h"
 #include "gpuos/operator.h"
-#include "queue/checked_operator.h"
 
 namespace gpuos {
+
+/// The names in messages about a checked operator.
+struct CheckedOperator {
+  std::string name;
+  DType dtype = DType::Float32;    // of its buffers
+  std::vector<std::string> names;  // of its buffers; may be shorter
+  std::vector<Parameter> params;
+};
+
+/// Returns the number of words of a checked operator's task; see
+/// device/fault.h. For an operator with any number of inputs it is constant, so
+/// that the device code knows the end.
+constexpr std::size_t checked_words(int inputs, std::size_t params,
+                                    bool elementwise) noexcept {
+  if (inputs < 0) return abi::kMaxArgs;
+  const std::size_t buffers = 1 + static_cast<std::size_t>(inputs);
+  return buffers + params + (elementwise ? 0 : buffers) + 1;
+}
+
+/// Buffers of such a task, at most.
+constexpr std::size_t most_checked_buffers(std::size_t params,
+                                           bool elementwise) noexcept {
+  return (abi::kMaxArgs - 1 - params) / (elementwise ? 1 : 2);
+}
+
+inline bool has_defaults(std::span<const Parameter> params) noexcept {
+  // Parameters with a default value come last.
+  return !params.empty() && params.back().default_value.has_value();
+}
+
+/// Returns whether all parameters after the first `given` have default values.
+inline bool may_be_fewer(std::span<const Parameter> params,
+                         std::size_t given) noexcept {
+  return given <= params.size() &&
+         (given == params.size() || params[given].default_value.has_value());
+}
+
+/// Returns `given` and the default values of the parameters after them. Returns
+/// nothing if there are too many, or a missing one has no default value.
+inline std::optional<std::vector<Scalar>> with_defaults(
+    std::span<const Parameter> params, std::span<const Scalar> given) {
+  if (!may_be_fewer(params, given.size())) return {};
+  std::vector<Scalar> all(given.begin(), given.end());
+  for (const Parameter& param : params.subspan(given.size()))
+    all.push_back(*param.default_value);
+  return all;
+}
 
 namespace expression {
 class Body;

@@ -15,7 +15,6 @@
 #include "queue/chains.h"
 #include "queue/dependency_tracker.h"
 #include "queue/fault_table.h"
-#include "queue/newest_batch.h"
 #include "queue/submission.h"
 #include "queue/task_writer.h"
 

@@ -8,10 +8,171 @@
 #include <vector>
 
 #include "gpuos/requests.h"
-#include "requests/arrays.h"
-#include "requests/owner_table.h"
+#include "gpuos/tensor_view.h"
 
 namespace gpuos::requests {
+
+inline constexpr std::uint32_t kNone = 0xffffffff;
+inline constexpr std::uint32_t kMany = 0xfffffffe;
+
+/// The elements that a request reads or writes.
+struct Array {
+  std::uint64_t address = 0;
+  std::uint64_t elems = 0;
+  std::uint32_t view = Request::kFlat;  // kFlat: in C order without gaps
+  DType dtype{};
+};
+
+/// The arrays of requests and their views.
+class Arrays {
+ public:
+  void begin(std::span<const Request> requests,
+             std::span<const TensorView> views) noexcept {
+    requests_ = requests;
+    views_ = views;
+  }
+
+  const Request& request(std::uint32_t index) const noexcept {
+    return requests_[index];
+  }
+  std::span<const Request> requests() const noexcept { return requests_; }
+  const TensorView& view(std::uint32_t index) const noexcept {
+    return views_[index];
+  }
+
+  Array output(std::uint32_t index) const noexcept;
+  /// Returns an operand that is an array. `arrays` counts the arrays before it.
+  Array operand(std::uint32_t index, std::size_t place,
+                std::uint32_t arrays) const noexcept;
+
+  /// Returns whether both are the same elements in the same places.
+  bool is_same(const Array& a, const Array& b) const noexcept;
+  ByteRange range_of(const Array& array) const noexcept;
+
+ private:
+  Array array(const Request& request, std::uint64_t address, DType dtype,
+              std::uint32_t place) const noexcept;
+
+  std::span<const Request> requests_;
+  std::span<const TensorView> views_;
+};
+
+inline bool is_number(const Request& request, std::size_t place) noexcept {
+  return (request.numbers >> place & 1) != 0;
+}
+
+/// Prefetches a request that is read some iterations after `next`. Usually
+/// another processor wrote it.
+inline void prefetch_later(std::span<const Request> requests,
+                           std::size_t next) noexcept {
+  constexpr std::size_t kAhead = 16;
+  constexpr std::size_t kLineBytes = 64;
+  if (next + kAhead >= requests.size()) return;
+  const auto* later = reinterpret_cast<const char*>(&requests[next + kAhead]);
+  for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
+    __builtin_prefetch(later + at);
+}
+
+inline Array Arrays::array(const Request& request, std::uint64_t address,
+                           DType dtype, std::uint32_t place) const noexcept {
+  if (request.views == Request::kFlat)
+    return {address, request.elems, Request::kFlat, dtype};
+  const std::uint32_t at = request.views + place;
+  const bool is_flat = views_[at].is_contiguous();
+  return {address, static_cast<std::uint64_t>(views_[at].size()),
+          is_flat ? Request::kFlat : at, dtype};
+}
+
+inline Array Arrays::output(std::uint32_t index) const noexcept {
+  const Request& request = requests_[index];
+  return array(request, reinterpret_cast<std::uint64_t>(request.out),
+               request.out_dtype, 0);
+}
+
+inline Array Arrays::operand(std::uint32_t index, std::size_t place,
+                             std::uint32_t arrays) const noexcept {
+  const Request& request = requests_[index];
+  return array(request, request.values[place], request.dtypes[place],
+               1 + arrays);
+}
+
+/// An allocation, and what the requests seen so far did to it.
+struct Owner {
+  const void* key = nullptr;
+  std::uint32_t uses = 0;         // operands and outputs of all requests
+  bool is_fresh = false;          // a fresh output is what met it first
+  bool is_written = false;        // not only as a fresh output
+  bool is_refused = false;        // a request that writes it was not run
+  bool is_one_array = true;       // all that `toucher` touched is `array`
+  std::int8_t is_needed = -1;     // not asked yet
+  std::uint32_t toucher = kNone;  // the group, kMany if there are several
+  std::uint32_t writer = kNone;   // the last group that wrote
+  std::uint32_t value = kNone;    // the last request that wrote
+  // Levels of groups count from 1. 0 means none so far.
+  std::uint32_t written_level = 0;  // the last that wrote
+  std::uint32_t touched_level = 0;  // the highest that read or wrote
+  Array array{};                    // the first touched array
+};
+
+/// Owners by their pointer. Its memory is used again by the next run.
+class OwnerTable {
+ public:
+  void clear() noexcept {
+    owners_.clear();
+    if (++run_ == 0) buckets_.clear();  // every run that is marked has ended
+  }
+
+  /// The number of `key`, a new one if it has none.
+  std::uint32_t find(const void* key) {
+    if (2 * owners_.size() >= buckets_.size()) grow();
+    std::size_t i = bucket_of(key);
+    while (buckets_[i].run == run_) {
+      const std::uint32_t owner = buckets_[i].owner;
+      if (owners_[owner].key == key) return owner;
+      i = (i + 1) & (buckets_.size() - 1);
+    }
+    const auto owner = static_cast<std::uint32_t>(owners_.size());
+    buckets_[i] = {run_, owner};
+    owners_.emplace_back().key = key;
+    return owner;
+  }
+
+  /// Prefetches the data of find().
+  void prefetch(const void* key) const noexcept {
+    if (!buckets_.empty()) __builtin_prefetch(&buckets_[bucket_of(key)]);
+  }
+
+  Owner& operator[](std::uint32_t owner) { return owners_[owner]; }
+  std::vector<Owner>& all() noexcept { return owners_; }
+
+ private:
+  struct Bucket {
+    std::uint32_t run = 0;  // the place is taken in this run
+    std::uint32_t owner = 0;
+  };
+
+  std::size_t bucket_of(const void* key) const noexcept {
+    // Uses the high bits, which are well mixed: addresses have even distances.
+    return static_cast<std::size_t>(
+        reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15 >> shift_);
+  }
+
+  void grow() {
+    buckets_.assign(buckets_.empty() ? 64 : 2 * buckets_.size(), {});
+    shift_ = std::countl_zero(buckets_.size()) + 1;
+    run_ = 1;
+    for (std::uint32_t owner = 0; owner < owners_.size(); ++owner) {
+      std::size_t i = bucket_of(owners_[owner].key);
+      while (buckets_[i].run == run_) i = (i + 1) & (buckets_.size() - 1);
+      buckets_[i] = {run_, owner};
+    }
+  }
+
+  std::vector<Bucket> buckets_;
+  std::vector<Owner> owners_;
+  std::uint32_t run_ = 0;
+  int shift_ = 0;  // of a hash, so that a place is left
+};
 
 /// Owners that requests write, to see whether any request meets another. Its
 /// memory is used again.

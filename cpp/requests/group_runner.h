@@ -5,18 +5,39 @@
 #include <span>
 #include <vector>
 
+#include "gpuos/operator.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "program/plan.h"
 #include "requests/alias_analysis.h"
-#include "requests/arrays.h"
-#include "requests/builtin_fast_path.h"
 #include "requests/fused_requests.h"
 #include "requests/groups.h"
-#include "requests/level_calls.h"
-#include "requests/program_cache.h"
+#include "requests/levels.h"
 
 namespace gpuos::requests {
+
+/// Requests that mean the same as a built-in operator, which is the cheapest
+/// way to run one.
+class BuiltinFastPath {
+ public:
+  explicit BuiltinFastPath(Runtime& runtime);
+
+  /// Adds `request` to `calls` if it means a built-in operator. Returns false
+  /// otherwise.
+  /// Throws: as LevelCalls::add().
+  bool add(const Request& request, LevelCalls& calls) const;
+
+ private:
+  /// Null: none.
+  const Operator* find(const Request& request) const noexcept;
+
+  Operator add_;
+  Operator sub_;
+  Operator mul_;
+  Operator div_;
+  Operator copy_;
+  Operator fill_;
+};
 
 /// Submits groups: each as one operator or program, or as several where one
 /// cannot carry all arguments.

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "requests/alias_analysis.h"
-#include "requests/arrays.h"
 
 namespace gpuos::requests {
 

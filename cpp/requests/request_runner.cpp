@@ -1,6 +1,5 @@
 #include "gpuos/runtime.h"
 #include "requests/alias_analysis.h"
-#include "requests/arrays.h"
 #include "requests/group_runner.h"
 #include "requests/groups.h"
 #include "requests/levels.h"

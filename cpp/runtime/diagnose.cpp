@@ -1,24 +1,149 @@
-#include "gpuos/diagnose.h"
-
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/concat.h"
+#include "base/config.h"
 #include "base/embedded.h"
-#include "base/environment.h"
 #include "cuda/worker_image.h"
 #include "driver/check.h"
 #include "driver/driver_api.h"
 #include "gpuos/cache.h"
+#include "gpuos/diagnose.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
-#include "jit/findings.h"
+#include "jit/cuda_headers.h"
 #include "jit/header_packages.h"
+#include "jit/nvjitlink_api.h"
+#include "jit/nvrtc_api.h"
+#include "jit/shared_library.h"
 
 namespace gpuos {
 namespace {
 
-using jit::found;
-using jit::missing;
+// The advice assumes this version if there is no NVRTC.
+constexpr int kNewestMajor = 13;
+
+Finding missing(std::string what, std::string hint,
+                std::vector<std::string> searched = {}) {
+  return {.what = std::move(what),
+          .found = false,
+          .version = {},
+          .where = {},
+          .hint = std::move(hint),
+          .searched = std::move(searched)};
+}
+
+Finding found(std::string what, std::string version, std::string where,
+              std::vector<std::string> searched = {}) {
+  return {.what = std::move(what),
+          .found = true,
+          .version = std::move(version),
+          .where = std::move(where),
+          .hint = {},
+          .searched = std::move(searched)};
+}
+
+Finding find_builtins(const jit::Nvrtc& api) {
+  const std::string folder = api.path.substr(0, api.path.rfind('/'));
+  const std::string file = jit::builtins_name(api);
+  std::vector<std::string> searched{folder, "the system's library path"};
+  if (api.builtins.empty())
+    return missing("nvrtc builtins",
+                   concat(file, " belongs beside ", api.path, "; ",
+                          jit::reinstall_nvrtc(api.major, api.minor)),
+                   std::move(searched));
+  return found("nvrtc builtins", concat(api.major, ".", api.minor),
+               api.builtins, std::move(searched));
+}
+
+Finding find_nvjitlink(int major, int minor) {
+  std::vector<std::string> searched = jit::search_library("nvJitLink").places;
+  if (const jit::NvJitLink* api = jit::try_nvjitlink(major, minor))
+    return found("nvjitlink", concat(api->major, ".", api->minor), api->path,
+                 std::move(searched));
+  return missing("nvjitlink",
+                 concat("the driver links instead, if there is one; install "
+                        "nvJitLink ",
+                        major, ".", minor,
+                        " or newer with: ", jit::install_compiler(major)),
+                 std::move(searched));
+}
+
+std::string place_of(const jit::BundledHeaders& bundled) {
+  return bundled.is_unpacked
+             ? bundled.folder
+             : concat("inside NVRTC; unpacked at the first use to ",
+                      bundled.folder);
+}
+
+Finding find_headers(std::string what, jit::FoundHeader header,
+                     const jit::BundledHeaders& bundled,
+                     const std::string& install,
+                     const std::vector<std::string>& searched) {
+  if (header.folder.empty() && bundled.is_available && bundled.problem.empty())
+    header = {place_of(bundled), bundled.version};
+  if (header.folder.empty())
+    return missing(std::move(what),
+                   concat("only for operators that include them; install them "
+                          "with: ",
+                          install),
+                   searched);
+  return found(std::move(what), std::move(header.version),
+               std::move(header.folder), searched);
+}
+
+Finding find_bundled(const jit::BundledHeaders& bundled) {
+  if (!bundled.is_available)
+    return missing("bundled headers",
+                   concat("NVRTC 13.3 and newer bring headers of CUDA and CCCL "
+                          "with them: ",
+                          jit::kInstallCompiler));
+  if (!bundled.problem.empty())
+    return missing("bundled headers",
+                   concat("cannot be unpacked: ", bundled.problem));
+  return found("bundled headers", bundled.version, place_of(bundled));
+}
+
+void add_headers(std::vector<Finding>& findings, const jit::Nvrtc& api) {
+  const jit::HeaderSearch search = jit::search_cuda_headers(api);
+  const jit::BundledHeaders bundled = jit::find_bundled_headers(api);
+  jit::FoundHeader cuda = jit::find_cuda_headers(search.dirs);
+  jit::FoundHeader cccl = jit::find_cccl_headers(search.dirs);
+  // The order is that of cuda_include_dirs().
+  if (!bundled.is_available || !bundled.problem.empty()) {
+    if (cuda.folder.empty()) cuda = jit::find_cuda_headers(search.other_dirs);
+    if (cccl.folder.empty()) cccl = jit::find_cccl_headers(search.other_dirs);
+  }
+  findings.push_back(find_headers("cuda headers", std::move(cuda), bundled,
+                                  jit::install_cuda_headers(api.major),
+                                  search.places));
+  findings.push_back(find_headers("cccl headers", std::move(cccl), bundled,
+                                  jit::install_cccl_headers(api.major),
+                                  search.places));
+  findings.push_back(find_bundled(bundled));
+}
+
+// Adds NVRTC, nvJitLink and the headers that operators may include.
+void add_compilers(std::vector<Finding>& findings) {
+  const std::vector<std::string> places = jit::search_library("nvrtc").places;
+  jit::Nvrtc none;
+  none.major = kNewestMajor;
+  const jit::Nvrtc* api = nullptr;
+  try {
+    api = &jit::nvrtc();
+  } catch (const BackendUnavailable& error) {
+    findings.push_back(missing("nvrtc", error.what(), places));
+    api = &none;
+  }
+  if (api != &none) {
+    findings.push_back(
+        found("nvrtc", concat(api->major, ".", api->minor), api->path, places));
+    findings.push_back(find_builtins(*api));
+  }
+  findings.push_back(find_nvjitlink(api->major, api->minor));
+  add_headers(findings, *api);
+}
 
 // CUDA's own way: 13020 is 13.2.
 std::string version_text(int version) {
@@ -109,7 +234,7 @@ void add_cache(std::vector<Finding>& findings) {
 std::vector<Finding> diagnose() {
   std::vector<Finding> findings;
   add_driver(findings);
-  jit::add_findings(findings);
+  add_compilers(findings);
   findings.push_back(find_compiler());
   findings.push_back(find_worker_image());
   add_cache(findings);

@@ -5,7 +5,6 @@
 
 #include "base/concat.h"
 #include "base/config.h"
-#include "base/environment.h"
 #include "cuda/cuda_backend.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"

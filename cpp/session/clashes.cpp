@@ -6,7 +6,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "session/builder.h"
+#include "session/compiling.h"
 
 namespace gpuos::session {
 namespace {

@@ -6,8 +6,6 @@
 #include "base/concat.h"
 #include "session/functions.h"
 #include "session/statements.h"
-#include "session/structured_bindings.h"
-#include "session/variables.h"
 
 namespace gpuos::session {
 namespace {

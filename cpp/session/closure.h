@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "session/builder.h"
+#include "session/compiling.h"
 #include "session/definitions.h"
 
 namespace gpuos::session {

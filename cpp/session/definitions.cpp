@@ -1,8 +1,16 @@
 #include "session/definitions.h"
 
+#include "base/concat.h"
 #include "jit/symbols.h"
 
 namespace gpuos::session {
+
+std::string Definition::title() const {
+  const char* kind = is_variable() ? "variable"
+                     : is_kernel() ? "kernel"
+                                   : "function";
+  return concat(kind, " ", qualified_name(), " (", cell, ")");
+}
 
 void Definitions::set(Table& table, const std::string& key,
                       DefinitionPtr value) {

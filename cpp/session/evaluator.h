@@ -8,6 +8,7 @@
 
 #include "gpuos/kernel_args.h"
 #include "session/compiling.h"
+#include "session/definitions.h"
 #include "session/header.h"
 #include "session/launch_syntax.h"
 
@@ -42,6 +43,25 @@ class Evaluator {
   const Header& header_;
   Compiler& compiler_;
   std::map<std::string, std::vector<std::string>> known_;  // by source
+};
+
+/// Finds the C++ spelling of the types of the device's variables. The compiler
+/// finds them, because a definition is text.
+class VariableTypes {
+ public:
+  VariableTypes(const Header& header, Compiler& compiler)
+      : header_(header), compiler_(compiler) {}
+
+  /// Returns "int [3]". Compiles a small source once for each type.
+  /// Throws: CompileError.
+  std::string find(const Definition& variable);
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+
+  const Header& header_;
+  Compiler& compiler_;
+  std::map<std::string, std::string> known_;  // by source
 };
 
 }  // namespace gpuos::session

@@ -5,15 +5,14 @@
 #include <cstdlib>
 
 #include "base/concat.h"
+#include "base/config.h"
 #include "base/embedded.h"
-#include "base/environment.h"
 #include "gpuos/error.h"
 #include "jit/compile_log.h"
-#include "session/conditionals.h"
+#include "session/classify.h"
 #include "session/host_text.h"
 #include "session/host_unit_writer.h"
 #include "session/questions.h"
-#include "session/structured_bindings.h"
 #include "session/usual_names.h"
 
 namespace gpuos::session {

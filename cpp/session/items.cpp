@@ -10,7 +10,6 @@
 #include "gpuos/error.h"
 #include "session/classify.h"
 #include "session/functions.h"
-#include "session/parts_of_declaration.h"
 #include "session/pieces.h"
 #include "session/statements.h"
 

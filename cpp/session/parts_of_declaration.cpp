@@ -1,4 +1,4 @@
-#include "session/parts_of_declaration.h"
+#include "session/classify.h"
 
 #include <algorithm>
 #include <string>

@@ -1,10 +1,22 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "session/items.h"
+
 namespace gpuos::session {
+
+/// Returns the lines of a conditional with an #error in each part. A compiler
+/// then says which part it takes.
+std::string choice_text(const Conditional& conditional,
+                        const std::string& cell);
+
+/// Returns the part that the compiler's log names for that text. Returns
+/// nothing if another error came first.
+std::optional<std::size_t> chosen_in(const std::string& log);
 
 /// Returns code that has an error for each of the lines that the compiler
 /// refuses.

@@ -18,14 +18,13 @@
 #include "jit/compile_options.h"
 #include "jit/header_packages.h"
 #include "jit/nvrtc_api.h"
-#include "session/bound_names.h"
 #include "session/device.h"
+#include "session/evaluator.h"
 #include "session/followed_kernel.h"
 #include "session/host_runner.h"
 #include "session/launches.h"
 #include "session/operators.h"
 #include "session/owned_mutex.h"
-#include "session/variable_types.h"
 #include "session/workspace.h"
 
 namespace gpuos {

@@ -8,11 +8,10 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "session/clashes.h"
-#include "session/conditionals.h"
+#include "session/classify.h"
 #include "session/host_text.h"
 #include "session/host_unit_writer.h"
-#include "session/sided_types.h"
-#include "session/structured_bindings.h"
+#include "session/questions.h"
 
 namespace gpuos::session {
 namespace {

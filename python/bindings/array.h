@@ -172,4 +172,11 @@ extern PyTypeObject* array_type;
 /// InvalidArgument.
 [[noreturn, gnu::cold]] void refuse_element(const std::string& where);
 
+/// Returns a new array with the elements of `array`.
+pybind11::object copied(const pybind11::object& array);
+
+/// Adds the operators of numbers and everything else that an array computes by
+/// programs.
+void add_operators(pybind11::class_<Array>& type);
+
 }  // namespace gpuos::python

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "array.h"
+#include "dlpack.h"
 #include "pybind_objects.h"
 
 namespace gpuos::python {
@@ -34,5 +35,16 @@ pybind11::dict cuda_interface(Array& array);
 pybind11::array bytes_of(pybind11::handle self);
 /// Copies a buffer of Array::bytes() bytes. Throws: InvalidArgument.
 void set_bytes(Array& array, const pybind11::object& source);
+
+dlpack::DataType dlpack_type_of(DType dtype) noexcept;
+
+/// Returns the array as a DLPack capsule, after the tasks that use its memory.
+/// With `is_versioned` the capsule is of version 1 with these flags. The
+/// capsule and its consumer hold the memory.
+pybind11::object to_dlpack(Array& array, bool is_versioned,
+                           std::uint64_t flags);
+
+/// Returns (device type, device number).
+pybind11::tuple dlpack_device(const Array& array);
 
 }  // namespace gpuos::python

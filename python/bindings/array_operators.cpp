@@ -1,6 +1,5 @@
 // These are the operators and methods of gpuos.Array. Each is a fused function
 // of one operation, which gpuos/arrays.py makes at its first use.
-#include "array_operators.h"
 
 #include <iterator>
 #include <sstream>

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "gpuos/error.h"
-#include "made_once.h"
 #include "python_module.h"
 #include "reading.h"
 

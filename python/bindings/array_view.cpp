@@ -8,8 +8,6 @@
 
 #include "dlpack_view.h"
 #include "gpuos/error.h"
-#include "has_attribute.h"
-#include "made_once.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "definition_object.h"
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "numpy_dtype.h"

@@ -1,4 +1,4 @@
-#include "dlpack_export.h"
+#include "array_numpy.h"
 
 #include <array>
 #include <memory>

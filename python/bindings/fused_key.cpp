@@ -1,7 +1,6 @@
 #include "fused_key.h"
 
 #include "fused_numbers.h"
-#include "made_once.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "value_object.h"

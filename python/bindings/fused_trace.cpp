@@ -9,7 +9,6 @@
 
 #include "array_view.h"
 #include "fused_object.h"
-#include "fused_running.h"
 #include "gpuos/error.h"
 #include "own_lock.h"
 #include "python_module.h"

@@ -1,4 +1,4 @@
-#include "jit_options.h"
+#include "kernel_arguments.h"
 
 #include <pybind11/pybind11.h>
 

@@ -9,7 +9,6 @@
 #include "dlpack.h"
 #include "dlpack_view.h"
 #include "gpuos/error.h"
-#include "has_attribute.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"

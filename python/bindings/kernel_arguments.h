@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpuos/jit_options.h"
 #include "gpuos/kernel_args.h"
 #include "pybind_objects.h"
 
@@ -12,5 +13,10 @@ void add_argument(KernelArgs& args, PyObject* value, std::size_t index);
 
 /// Returns the arguments of a KernelArgs, or of a sequence of such values.
 KernelArgs arguments_from(const pybind11::object& values);
+
+/// Reads None, a JitOptions, or a sequence of NVRTC's own options.
+JitOptions jit_options_from(const pybind11::object& options);
+
+void register_jit_options(pybind11::module_& module);
 
 }  // namespace gpuos::python

@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "gpuos/error.h"
-#include "made_once.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"

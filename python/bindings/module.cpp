@@ -1,7 +1,6 @@
 #include <pybind11/pybind11.h>
 
 #include "own_lock.h"
-#include "refused_arguments.h"
 #include "registrations.h"
 
 namespace {

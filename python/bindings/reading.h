@@ -1,11 +1,14 @@
 #pragma once
 
+#include <Python.h>
+
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gpuos/runtime.h"
 #include "pybind_objects.h"
 
 namespace gpuos::python {
@@ -81,5 +84,27 @@ Int integer_as(pybind11::handle object, const char* what) {
     refuse_range(what, Limits::min(), Limits::max(), object);
   return static_cast<Int>(value);
 }
+
+/// Returns whether `object` has an attribute that can be read. An attribute
+/// that raises does not count, and its error is dropped. From 3.13 on
+/// PyObject_HasAttrString() reports such errors.
+inline bool has_attribute(pybind11::handle object, const char* name) noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* found = nullptr;
+  if (PyObject_GetOptionalAttrString(object.ptr(), name, &found) < 0)
+    PyErr_Clear();
+  const bool is_there = found != nullptr;
+  Py_XDECREF(found);
+  return is_there;
+#else
+  return PyObject_HasAttrString(object.ptr(), name) == 1;
+#endif
+}
+
+/// Returns the stream of None (the runtime's own), an integer handle, or an
+/// object. The object is of PyTorch (.cuda_stream) or CuPy (.ptr), or has the
+/// __cuda_stream__ protocol.
+/// Throws: TypeError.
+Stream stream_from(PyObject* stream);
 
 }  // namespace gpuos::python

@@ -1,4 +1,4 @@
-#include "refused_arguments.h"
+#include "registrations.h"
 
 #include <pybind11/pybind11.h>
 

@@ -10,10 +10,8 @@
 
 #include "array.h"
 #include "array_numpy.h"
-#include "array_operators.h"
 #include "array_shape.h"
 #include "dlpack.h"
-#include "dlpack_export.h"
 #include "native.h"
 #include "numpy_dtype.h"
 #include "python_module.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "definition.h"
-#include "definition_object.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
 #include "python_module.h"

@@ -9,7 +9,6 @@
 #include "kernel_arguments.h"
 #include "reading.h"
 #include "registrations.h"
-#include "stream.h"
 #include "without_gil.h"
 
 namespace py = pybind11;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "definition_object.h"
+#include "definition.h"
 #include "gpuos/error.h"
 #include "operator_object.h"
 #include "python_module.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "jit_options.h"
+#include "kernel_arguments.h"
 #include "reading.h"
 #include "registrations.h"
 #include "runtime_object.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "definition.h"
-#include "definition_object.h"
 #include "gpuos/error.h"
 #include "operator_object.h"
 #include "own_lock.h"

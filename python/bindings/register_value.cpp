@@ -9,13 +9,11 @@
 
 #include "fused_numbers.h"
 #include "gpuos/error.h"
-#include "has_attribute.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
 #include "value_object.h"
-#include "value_views.h"
 
 namespace py = pybind11;
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "deferred.h"
 #include "gpuos/runtime.h"
+#include "gpuos/ticket.h"
 #include "operator_object.h"
 #include "pybind_objects.h"
 #include "result_arrays.h"
@@ -161,5 +163,10 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 };
 
 extern PyTypeObject* runtime_type;
+
+/// Implements Runtime.submit_many(). `args` are the operator and the columns,
+/// and `names` are the names of the keyword arguments that follow.
+Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
+                   std::size_t count, PyObject* names);
 
 }  // namespace gpuos::python

@@ -11,10 +11,9 @@
 #include "inline_vector.h"
 #include "keywords.h"
 #include "pybind_objects.h"
+#include "reading.h"
 #include "registrations.h"
 #include "runtime_object.h"
-#include "stream.h"
-#include "submit_many.h"
 #include "ticket_object.h"
 #include "waiting.h"
 

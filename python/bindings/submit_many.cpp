@@ -1,4 +1,3 @@
-#include "submit_many.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include "pybind_objects.h"
 #include "reading.h"
 #include "runtime_object.h"
-#include "stream.h"
 #include "view_checks.h"
 
 namespace py = pybind11;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuos/program.h"
 #include "gpuos/program_functions.h"
 #include "gpuos/program_reductions.h"
 #include "pybind_objects.h"
@@ -83,5 +84,8 @@ pybind11::object call_ufunc(const pybind11::object& ufunc,
 /// Calls NumPy's function `name` as a fused function has it.
 pybind11::object call_numpy(const char* name, const pybind11::object& args,
                             const pybind11::object& keywords);
+
+/// Adds views of the values of a fused function: indices, reshape() and others.
+void add_views(pybind11::class_<Value>& type);
 
 }  // namespace gpuos::python

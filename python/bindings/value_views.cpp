@@ -1,4 +1,3 @@
-#include "value_views.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/environment.h"
+#include "base/config.h"
 
 namespace gpuos {
 

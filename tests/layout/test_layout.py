@@ -81,7 +81,7 @@ TYPE = re.compile(
 # Names that two headers use.
 TYPES_OF_TWO_ROOMS = (
     "Access Array Device InlineVector Gathered Operand QuickMutex RingStorage Share "
-    "Tile Token"
+    "Tile"
 )
 # A package with such a name in a package index is not ours.
 FOREIGN = re.compile(

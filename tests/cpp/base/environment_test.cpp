@@ -1,4 +1,4 @@
-#include "base/environment.h"
+#include "base/config.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cuda/stay_policy.h"
+#include "cuda/resident_workers.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/nvrtc_api.h"
-#include "jit/standard_headers.h"
+#include "jit/source_inputs.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "deadlines.h"
-#include "host/spin_policy.h"
 
 namespace gpuos::host {
 namespace {

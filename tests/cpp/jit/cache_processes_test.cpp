@@ -10,7 +10,6 @@
 #include "cache_support.h"
 #include "deadlines.h"
 #include "jit/cache_folder.h"
-#include "jit/cache_listing.h"
 
 namespace gpuos::jit {
 namespace {

@@ -1,4 +1,4 @@
-#include "jit/cache_settings.h"
+#include "jit/disk_cache.h"
 
 #include <gtest/gtest.h>
 

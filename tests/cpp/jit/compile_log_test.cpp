@@ -5,7 +5,6 @@
 #include <string>
 
 #include "errors.h"
-#include "jit/missing_names.h"
 
 namespace gpuos::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
-#include "operators/checked_source.h"
+#include "operators/operator_definition.h"
 
 namespace gpuos {
 namespace {

@@ -25,7 +25,7 @@
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"
 #include "nvrtc_support.h"
-#include "operators/checked_source.h"
+#include "operators/operator_definition.h"
 #include "program/source.h"
 #include "program_support.h"
 

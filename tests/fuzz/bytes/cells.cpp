@@ -1,7 +1,7 @@
 // Cells of a session, up to the texts for its compiler. A zero byte ends a
 // cell.
 #include "gpuos/error.h"
-#include "session/builder.h"
+#include "session/compiling.h"
 #include "session/evaluator.h"
 #include "session/launch_syntax.h"
 #include "target.h"

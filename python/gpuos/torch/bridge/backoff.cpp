@@ -7,6 +7,7 @@
 
 #include "costs.h"
 #include "keys.h"
+#include "pass_through.h"
 #include "pending.h"
 
 namespace gpuos::bridge {
@@ -175,6 +176,16 @@ bool try_to_wake() {
   wake(*state);
   c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   return true;
+}
+
+void run_before_pass(bool is_apart) {
+  pending.count_left();
+  note_left();
+  if (pending.is_empty()) return;
+  if (!is_apart || !pending.may_wait())
+    pending.flush();
+  else
+    pending.start_if_large();
 }
 
 }  // namespace gpuos::bridge

@@ -4,7 +4,6 @@
 
 #include "costs.h"
 #include "outputs.h"
-#include "own_blocks.h"
 #include "parts.h"
 #include "private_parts.h"
 #include "sharing.h"

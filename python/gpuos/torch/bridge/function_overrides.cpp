@@ -1,4 +1,4 @@
-#include "function_overrides.h"
+#include "method_overrides.h"
 
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "errors.h"
-#include "function_overrides.h"
 #include "keys.h"
 #include "override_calls.h"
 #include "pass_through.h"

@@ -26,7 +26,6 @@
 #include "requests_api.h"
 #include "sharing.h"
 #include "slabs.h"
-#include "storage_setters.h"
 #include "timer.h"
 
 namespace gpuos::bridge {

@@ -9,7 +9,6 @@
 
 #include "backoff.h"
 #include "costs.h"
-#include "kernels.h"
 #include "keys.h"
 #include "modes.h"
 #include "outputs.h"

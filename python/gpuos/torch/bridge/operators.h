@@ -21,4 +21,8 @@ struct OperatorLists {
 /// Throws: c10::Error if another library has our keys.
 void register_operators(const OperatorLists& lists);
 
+/// Registers the operators that programs call most above autograd, without
+/// boxing their arguments. Returns their names.
+std::vector<std::string> register_kernels(torch::Library& mode);
+
 }  // namespace gpuos::bridge

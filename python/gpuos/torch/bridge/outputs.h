@@ -3,7 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "memory.h"
 #include "sites.h"
+#include "slabs.h"
 
 namespace gpuos::bridge {
 
@@ -30,5 +32,14 @@ void leave_slab(c10::StorageImpl* storage);
 
 /// Has PyTorch's operators that look at how memory was allocated know slabs.
 void register_slab_operators();
+
+/// Returns whether no other code uses a storage's memory: it is a block of
+/// PyTorch's allocator or a part of one of ours.
+inline bool has_own_block(c10::StorageImpl& storage, const Site& site) {
+  const c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
+  const c10::DeleterFnPtr deleter = data.get_deleter();
+  return Slabs::is_slot(data) ||
+         (deleter != nullptr && deleter == site.deleter);
+}
 
 }  // namespace gpuos::bridge

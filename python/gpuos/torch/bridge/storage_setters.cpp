@@ -1,4 +1,4 @@
-#include "storage_setters.h"
+#include "method_overrides.h"
 
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
