@@ -20,7 +20,7 @@ Finding find_builtins(const Nvrtc& api) {
   std::vector<std::string> searched{folder, "the system's library path"};
   if (api.builtins.empty())
     return missing("nvrtc builtins",
-                   concat(file, " belongs beside ", api.path, "; ",
+                   concat(file, " belongs next to ", api.path, "; ",
                           reinstall_nvrtc(api.major, api.minor)),
                    std::move(searched));
   return found("nvrtc builtins", concat(api.major, ".", api.minor),

@@ -79,7 +79,7 @@ Finding find_worker_image() {
   const std::string_view image = embedded_worker_image();
   if (image.empty())
     return missing("worker image",
-                   concat("this library was built without; NVRTC compiles "
+                   concat("this library was built without one; NVRTC compiles "
                           "the worker at first use: ",
                           jit::kInstallCompiler));
   std::string architectures;

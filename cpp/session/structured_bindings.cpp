@@ -57,8 +57,8 @@ std::vector<Item> structured_binding(const TokenList& tokens,
   for (std::size_t i = shape.start; i < open; ++i) {
     if (tokens.is(i, "const")) constant = "const ";
     if (tokens.is_any(i, "__device__ __constant__ __managed__ thread_local"))
-      tokens.fail(i, concat("expected a variable behind ", tokens[i].text,
-                            ", found a structured binding; give its value one "
+      tokens.fail(i, concat("expected a variable after ", tokens[i].text,
+                            ", got a structured binding; give its value one "
                             "name"));
   }
   std::size_t marks = open;

@@ -69,7 +69,7 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
     if (tokens.is_identifier(at - 1) && !is_keyword(tokens[at - 1].text))
       return at - 1;
   }
-  tokens.fail(begin, concat("expected the name of a variable, found '",
+  tokens.fail(begin, concat("expected the name of a variable, got '",
                             tokens.plain(begin, end), "'"));
 }
 
@@ -306,7 +306,7 @@ class Variables {
         declarator.end - (tokens_.is(declarator.initializer, "=") ? 0 : 1);
     if (declarator.initializer == 0 || tokens_.is(value, "{"))
       tokens_.fail(shape_.begin,
-                   concat("expected the type of ", item.name, ", found auto"));
+                   concat("expected the type of ", item.name, ", got auto"));
     std::string type;
     for (std::size_t i = shape_.begin; i < declarators_.front().begin; ++i) {
       if (takes_argument(tokens_, i)) {

@@ -16,7 +16,7 @@ KEPT = 1024  # versions that a member can still be asked for
 
 
 class Log:
-    """An actor without computation: it numbers versions and stores them.
+    """Numbers versions and stores them, as an actor that does not compute.
 
     A version is proposed to all members, which prepare it, and then appended
     here. From that moment on the version exists. Numbers are assigned once, and
