@@ -1010,8 +1010,8 @@ class Runtime(metaclass=_RuntimeType):
         Parameters
         ----------
         backend : str
-            cuda, host, or auto: what GPUOS_BACKEND says, else cuda if there is a
-            GPU that works, else host
+            cuda, host, or auto: the value of GPUOS_BACKEND, else cuda if there is a
+            usable GPU, else host
         device : int
             number of the GPU
         residency : str
@@ -1026,7 +1026,7 @@ class Runtime(metaclass=_RuntimeType):
             fewest of its affinity mask, its control group's quota and
             OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE
         threads_per_worker : int
-            of one on the GPU; a multiple of 32, 32 to 256
+            threads of a worker on the GPU; a multiple of 32, 32 to 256
         linger_us : float
             idle time after which workers leave
         lease_us : float
@@ -1036,22 +1036,22 @@ class Runtime(metaclass=_RuntimeType):
         submit_timeout_s : float
             longest wait of a submission for room in the queue
         pending_bytes : int
-            memory that was given back and that deferred operations and pending
-            tasks still use: an allocation beyond it waits for the oldest of them
+            freed memory that deferred operations and pending tasks still use: an
+            allocation beyond it waits for the oldest of them
         flush_after_us : float
             longest time that a task waits for its burst
         compile_programs_after : int
-            calls after which a program is compiled in the background, of large
-            arrays fewer; 0: never; none given: 32 on a GPU, 1,000 on the host,
-            whose compiler takes longer
+            calls after which a program is compiled in the background, fewer with
+            large arrays; 0: never; None: 32 on a GPU, 1,000 on the host, whose
+            compiler takes longer
         deterministic : bool
             sums and products of reals have the same bits in every run: on a GPU the
-            number of columns decides the order in which they are put together; on
-            the host that is always so
+            number of columns decides the order of additions; the host backend
+            always does this
         versions : int
             versions of an operator that stay loaded, for rollback(); 1 to 256
         worker_image : str
-            which one a GPU gets: embedded, ptx, nvrtc, or auto: the first of them
+            the image that a GPU loads: embedded, ptx, nvrtc, or auto: the first
             that fits
 
         Raises
