@@ -215,7 +215,7 @@ def own(call: Callable[[], Any]) -> Any:
         raise
 
 
-# ---- objects that act when they are asked
+# ---- objects that run code when they are read
 
 
 class OwnError(Exception):

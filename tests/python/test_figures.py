@@ -310,7 +310,7 @@ def test_the_lines_are_names_that_there_are():
                 importlib.import_module(module)
         found = gpuos
         for word in name.split(".")[1:]:
-            # A field of a dataclass without a default is in no class.
+            # A dataclass has no attribute for a field without a default.
             found = getattr(found, word, found)
             seen.add(word)
     assert set(gpuos.__all__) - seen == set()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# A compiler may take a minute, and others may come before.
+# A compilation may take a minute, and others may be queued before it.
 ANSWER_S = 180.0
 MOST_ANSWER = 256 << 20
 

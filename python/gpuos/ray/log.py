@@ -33,7 +33,7 @@ class Log:
         self._last = 0  # the newest number that was given
         self._guests: dict[str, Guest] = {}
         self._turn = asyncio.Lock()
-        self._news = asyncio.Event()  # a new one for each version
+        self._news = asyncio.Event()  # replaced at each version
 
     async def begin(self, members: list[Any]) -> None:
         """Take down the members, once they are up."""
