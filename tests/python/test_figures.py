@@ -210,7 +210,7 @@ def test_the_readme_has_what_was_measured(program):
 
 def test_what_the_first_screen_says_of_replacing_is_measured():
     part = README.partition("<!-- queue -->")[2].partition("<!-- end -->")[0]
-    pause = re.search(r"pauses ([\d,.]+) us \(worst ([\d,.]+)\)", README)
+    pause = re.search(r"pauses for ([\d,.]+) us \(worst ([\d,.]+)\)", README)
     assert pause
     assert f"| {pause[1]} us; {pause[2]} us |" in part
     assert "| 0 tasks |" in part
