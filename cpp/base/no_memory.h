@@ -13,8 +13,8 @@ namespace gpuos {
 class NoMemory : public std::bad_alloc {
  public:
   explicit NoMemory(std::size_t bytes)
-      : NoMemory(concat("expected room for ", bytes, " bytes, there is none")) {
-  }
+      : NoMemory(
+            concat("expected ", bytes, " bytes of free memory, got fewer")) {}
   explicit NoMemory(std::string text) : text_(std::move(text)) {}
 
   const char* what() const noexcept override { return text_.c_str(); }

@@ -105,7 +105,7 @@ HoldsExit::~HoldsExit() {
 void refuse_at_exit() {
   // The exiting thread may still need it, to end its own objects.
   if (is_exiting.load(std::memory_order_seq_cst) && !is_exiter)
-    throw Error("expected a process that goes on, it is ending");
+    throw Error("expected a running process, but it is ending");
 }
 
 }  // namespace gpuos

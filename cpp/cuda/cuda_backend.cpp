@@ -194,8 +194,8 @@ Route CudaBackend::route(const gpuos::Stream& stream) {
   health_.check();
   if (stream.is_named && stream.handle == CU_STREAM_PER_THREAD)
     throw InvalidArgument(
-        "submit: expected a stream, got the per-thread default stream, which "
-        "is another one in the thread that launches");
+        "submit: expected a stream, got the per-thread default stream; another "
+        "thread launches and has another one; create a stream");
   const bool wants_workers =
       options_.residency == Residency::Resident || stays_.load();
   if (stream.is_named || !wants_workers) return burst_route(stream);

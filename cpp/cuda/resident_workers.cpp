@@ -50,7 +50,8 @@ void ResidentWorkers::request_park() {
   // them all. A number that has left already is ignored.
   if (driver().cuStreamWriteValue64 == nullptr)
     throw BackendUnavailable(
-        "cuda: expected a driver with stream memory operations (CUDA 11.7)");
+        "cuda: expected a driver with stream memory operations (CUDA 11.7); "
+        "install a newer one");
   GPUOS_CUDA_CHECK(driver().cuStreamWriteValue64(
       park_stream_.get(), park, number_.load(), CU_STREAM_WRITE_VALUE_DEFAULT));
 }

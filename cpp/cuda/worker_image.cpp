@@ -17,8 +17,8 @@ LoadableWorker embedded_image() {
   const std::string_view image = embedded_worker_image();
   if (image.empty())
     throw BackendUnavailable(
-        "worker image: expected an embedded one, got a library that was built "
-        "without");
+        "worker image: expected an embedded image, got a library that was "
+        "built without one; use auto or nvrtc");
   return {std::string(image), "embedded"};
 }
 
@@ -32,7 +32,7 @@ LoadableWorker ptx_image(int compute_capability) {
   if (objects.empty())
     throw BackendUnavailable(
         "worker image: expected embedded PTX, got a library that was built "
-        "without");
+        "without it; use auto or nvrtc");
   const jit::Target target{.arch = concat("compute_", compute_capability),
                            .is_ptx = true,
                            .link_arch = concat("sm_", compute_capability)};
@@ -85,7 +85,7 @@ void check_capability(int compute_capability) {
     throw BackendUnavailable(concat(
         "cuda: expected a GPU of compute capability ", text(jit::kOldestDevice),
         " or newer, got ", text(compute_capability),
-        ", which has not the loads, stores and fences of a worker"));
+        ", which lacks the loads, stores and fences that a worker needs"));
 }
 
 LoadableWorker make_worker_image(WorkerImage kind, int compute_capability) {

@@ -24,7 +24,7 @@ Expression parse_named(const OperatorDefinition& definition) {
   if (names.empty() || parsed.inputs.size() == names.size()) return parsed;
   std::string known;
   for (const std::string& name : names) known += concat(" ", name);
-  throw InvalidArgument(concat(definition.name, ": expected no inputs but",
+  throw InvalidArgument(concat(definition.name, ": expected no inputs except",
                                known, ", got '", parsed.inputs[names.size()],
                                "'"));
 }
@@ -48,7 +48,7 @@ void check_places(const OperatorDefinition& definition,
     std::string known;
     for (const std::string& name : replaced) known += concat(" ", name);
     throw InvalidArgument(concat(definition.name, ": expected the inputs",
-                                 known, " in their places, got '", inputs[i],
+                                 known, " in this order, got '", inputs[i],
                                  "' as number ", i + 1));
   }
 }

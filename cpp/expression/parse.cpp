@@ -384,7 +384,7 @@ class Parser {
       if (count > 0 && !take(",")) fail("expected ',' or ')'");
       if (is_keyword()) {
         if (function.over == nullptr || count != 1)
-          fail("expected an operand, this is no reduction");
+          fail("expected an operand, no keyword of reductions");
         parse_keyword(reduced ? *reduced : reduced.emplace());
         continue;
       }

@@ -124,8 +124,9 @@ HostImage make_host_image(std::string bytes, const std::string& entry) {
   const auto taken = take_initialisers(ElfBytes(image.bytes));
   if (!taken)
     throw CompileError(
-        concat(entry, ": expected the compiler to write a whole library, got ",
-               image.bytes.size(), " bytes that are none"),
+        concat(entry,
+               ": expected the compiler to write a complete library, got ",
+               image.bytes.size(), " bytes of something else"),
         "");
   image.initialisers = taken->address;
   image.initialiser_count = taken->bytes / sizeof(void*);

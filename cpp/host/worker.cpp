@@ -326,8 +326,8 @@ WorkerThreads::WorkerThreads(const std::shared_ptr<Shared>& shared)
     const std::size_t started = threads_.size();
     stop(std::chrono::seconds(10));
     throw BackendUnavailable(concat("host: expected to start ", count,
-                                    " worker threads, the system gave ",
-                                    started, ": ", error.what()));
+                                    " worker threads, got ", started, ": ",
+                                    error.what()));
   }
 }
 

@@ -159,11 +159,11 @@ void check_levels(const JitOptions& options) {
   const int level = options.optimization;
   if (level != 3 && options.fast_compile != FastCompile::Off)
     throw InvalidArgument(
-        concat("JitOptions: optimization: expected 3 beside fast_compile='",
+        concat("JitOptions: optimization: expected 3 with fast_compile='",
                name_of(options.fast_compile), "', got ", level));
   if (level != 3 && level != 0 && options.debug)
     throw InvalidArgument(concat(
-        "JitOptions: optimization: expected 0 or 3 beside debug, got ", level));
+        "JitOptions: optimization: expected 0 or 3 with debug, got ", level));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::string what_it_is(std::string_view bytes) {
   if (bytes.starts_with(kElf)) return suggest(Kind::Cubin);
   if (bytes.starts_with(kLtoIr)) return suggest(Kind::LtoIr);
   if (bytes.starts_with(kFatBinary))
-    return "a fat binary, of which 'cuobjdump -xelf all' takes the CUBINs";
+    return "a fat binary; 'cuobjdump -xelf all' extracts its CUBINs";
   if (bytes.find('\0') != bytes.npos) return "other bytes";
   if (!read_ptx(bytes).architecture.empty()) return suggest(Kind::Ptx);
   if (bytes.find('\n') == bytes.npos)
@@ -226,7 +226,7 @@ std::string_view kind_of(std::string_view bytes) {
   if (bytes.empty()) return "nothing";
   if (bytes.starts_with(kElf)) return "an ELF file that is none";
   if (bytes.starts_with(kFatBinary))
-    return "a fat binary, of which 'cuobjdump -xelf all' takes the CUBINs";
+    return "a fat binary; 'cuobjdump -xelf all' extracts its CUBINs";
   if (bytes.find('\0') != bytes.npos) return "other bytes";
   return "text that is none; CUDA C++ is given as source";
 }

@@ -121,7 +121,7 @@ bool is_standard_cpp(std::string_view header) {
 
 std::string other_library_hint(std::string_view header) {
   if (!header.starts_with("cupy/")) return "";
-  return "CuPy's own headers are not here; cuda/std/complex has complex "
+  return "gpuos does not have CuPy's headers; cuda/std/complex has complex "
          "numbers, and an array reaches a kernel as its address";
 }
 
@@ -137,17 +137,17 @@ std::string package_hint(std::string_view header, int cuda_major) {
 std::string standard_c_hint(std::string_view header) {
   if (!is_standard_c(header)) return "";
   return concat(kNoLibrary,
-                "printf, malloc, memcpy and whatever else CUDA C++ knows of C "
-                "work without the #include");
+                "the functions of C that CUDA C++ has, such as printf, malloc "
+                "and memcpy, work without the #include");
 }
 
 std::string standard_hint(std::string_view header) {
   if (std::string hint = other_library_hint(header); !hint.empty()) return hint;
   if (std::string hint = standard_c_hint(header); !hint.empty()) return hint;
   if (is_of_cccl(header))
-    return concat(kNoLibrary, "what CCCL has of this is in cuda/std/", header);
+    return concat(kNoLibrary, "CCCL has this header as cuda/std/", header);
   if (is_standard_cpp(header))
-    return concat(kNoLibrary, "nor has CCCL a <", header, ">");
+    return concat(kNoLibrary, "CCCL does not have <", header, "> either");
   return "";
 }
 

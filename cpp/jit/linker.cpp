@@ -91,7 +91,8 @@ class Link {
   std::string too_new(const std::string& text) const {
     const std::string ours =
         concat(" that nvJitLink ", api_.major, ".", api_.minor, " reads, got ");
-    const std::string newer = concat("; a newer one: ", kNewerCompiler);
+    const std::string newer =
+        concat("; install a newer one with: ", kNewerCompiler);
     constexpr std::string_view kVersion = "Unsupported .version ";
     constexpr std::string_view kKnown = "current version is '";
     const std::size_t at = text.find(kVersion);
@@ -252,7 +253,7 @@ Object link_time_optimized(const Nvrtc& api, std::span<const Object> objects,
   const NvJitLink* linker = try_nvjitlink(api.major, api.minor);
   if (linker == nullptr)
     throw BackendUnavailable(concat(
-        "nvjitlink: expected one for LTO-IR, found no libnvJitLink.so of "
+        "nvjitlink: expected a linker for LTO-IR, got no libnvJitLink.so of "
         "version ",
         api.major, ".", api.minor, " or newer for NVRTC ", api.path,
         "; install it with: ", kInstallCompiler));
@@ -276,7 +277,7 @@ std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
       throw CompileError(
           concat(error.what(), " (NVRTC ", api.major, ".", api.minor,
                  " gave PTX because it is older than ", target.link_arch,
-                 "; a newer one: ", kNewerCompiler, ")"),
+                 "; install a newer one with: ", kNewerCompiler, ")"),
           error.log());
     }
   }

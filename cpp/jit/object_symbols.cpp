@@ -52,7 +52,7 @@ void put_addresses(std::string& image,
     const auto at = value_offset(image, each.symbol);
     if (!at || image.size() - *at < sizeof each.address)
       fail_cubin(concat("expected a place for the address of ", each.symbol,
-                        ", found none"));
+                        ", got none"));
     std::memcpy(image.data() + *at, &each.address, sizeof each.address);
   }
 }

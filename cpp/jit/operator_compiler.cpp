@@ -113,10 +113,9 @@ void check_heap(const CompileRequest& request, std::string_view cubin) {
 void check_entries(const CompileRequest& request, std::string_view cubin) {
   for (const std::string& entry : request.entries) {
     if (!has_symbol(cubin, concat("gpuos_entry_", entry)))
-      throw CompileError(
-          concat(request.file_name, ": expected GPUOS_OPERATOR(", entry,
-                 ") { ... }, found ", operators_in(cubin)),
-          "");
+      throw CompileError(concat(request.file_name, ": expected GPUOS_OPERATOR(",
+                                entry, ") { ... }, got ", operators_in(cubin)),
+                         "");
   }
 }
 
@@ -159,8 +158,8 @@ void check_called(const CompileRequest& request, const Object& object) {
     }
     if (!is_called)
       throw CompileError(concat(request.file_name,
-                                ": expected a symbol that CUDA C++ has "
-                                "not, got ",
+                                ": expected a symbol that CUDA C++ does "
+                                "not define, got ",
                                 given.name, "; give the function another name"),
                          object.log);
   }

@@ -209,9 +209,9 @@ std::string NvrtcProgram::cubin() const {
 std::string NvrtcProgram::ltoir() const {
   if (api_.nvrtcGetLTOIRSize == nullptr || api_.nvrtcGetLTOIR == nullptr)
     throw BackendUnavailable(
-        concat("nvrtc: expected one that makes LTO-IR, found NVRTC ",
+        concat("nvrtc: expected an NVRTC that makes LTO-IR, got NVRTC ",
                api_.major, ".", api_.minor, " at ", api_.path,
-               "; install a newer one: ", kNewerCompiler));
+               "; install a newer one with: ", kNewerCompiler));
   return bytes(api_.nvrtcGetLTOIRSize, api_.nvrtcGetLTOIR);
 }
 

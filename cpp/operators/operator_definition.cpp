@@ -236,7 +236,7 @@ void check_definition(const OperatorDefinition& definition) {
   check_params(definition);
   if (definition.expression.empty() && definition.dtypes.size() > 1)
     throw InvalidArgument(concat(definition.name,
-                                 ": a whole operator has 1 dtype, got ",
+                                 ": expected 1 dtype of a whole operator, got ",
                                  definition.dtypes.size()));
   if (definition.tiered && definition.source.empty())
     throw InvalidArgument(
@@ -244,11 +244,10 @@ void check_definition(const OperatorDefinition& definition) {
                definition.object ? "an object, which is compiled already"
                                  : "an expression"));
   if (definition.checked.value_or(false) && definition.source.empty())
-    throw InvalidArgument(
-        concat(definition.name, ": checked: expected a source, got ",
-               definition.object
-                   ? "an object, whose accesses nobody can see"
-                   : "an expression, which touches only what it was given"));
+    throw InvalidArgument(concat(
+        definition.name, ": checked: expected a source, got ",
+        definition.object ? "an object, whose accesses cannot be checked"
+                          : "an expression, which touches only its arguments"));
   check_input_names(definition);
   const int inputs = inputs_of(definition);
   const std::size_t args = 1 + definition.params.size() +

@@ -49,7 +49,7 @@ void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
     throw InvalidArgument(
         concat("replace: ", record.name,
                " takes any number of inputs and is not checked; define it with "
-               "`checked`, or say how many"));
+               "`checked` or a number of inputs"));
 }
 
 /// Checks the dtypes of scalars, because a call writes a built-in's scalars as
@@ -98,7 +98,7 @@ std::shared_ptr<const OperatorDefinition> definition_of(
   throw CompileError(
       concat(error.what(),
              "; in a checked operator task.pointer() gives an object: write "
-             "&x[0] where a plain pointer must be"),
+             "&x[0] where a pointer is needed"),
       error.log(), error.place());
 }
 
@@ -266,8 +266,9 @@ void OperatorRegistry::check_replaceable(const OperatorRecord& record,
                                  " is an alias; switch() and "
                                  "rollback() of it change what it means"));
   if (record.base != nullptr)
-    throw InvalidArgument(concat(what, ": expected an operator, got what ",
-                                 "pinned() gave of ", record.name));
+    throw InvalidArgument(concat(what,
+                                 ": expected an operator, got a result of ",
+                                 "pinned() for ", record.name));
   if (!record.is_defined.load())
     throw InvalidArgument(concat(what, ": expected a defined operator, but ",
                                  record.name, " was undefined"));

@@ -55,7 +55,8 @@ void check_aligned(std::span<const TensorView> views,
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_output(std::size_t i) {
-  throw InvalidArgument(concat("program: output ", i, " is read-only"));
+  throw InvalidArgument(concat("program: output ", i,
+                               ": expected writable memory, got read-only"));
 }
 
 void check_writable(const TensorView& out, std::size_t i) {
@@ -74,8 +75,8 @@ void check_different(const Prepared& prepared, const CallViews& call,
   throw InvalidArgument(concat("program: outputs ", k, " and ", i,
                                one.data == other.data
                                    ? " are the same buffer"
-                                   : " overlap: expected arrays that have no "
-                                     "memory in common"));
+                                   : " overlap: expected arrays without common "
+                                     "memory"));
 }
 
 /// `stride` bytes, up to `most` times.
@@ -172,9 +173,9 @@ void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
                                      ", got ", to_string(out)));
     }
     if (out.has_strides && overlaps_itself(out))
-      throw InvalidArgument(concat("program: output ", i,
-                                   ": expected elements that lie apart, got ",
-                                   to_string(out)));
+      throw InvalidArgument(concat(
+          "program: output ", i,
+          ": expected elements that do not overlap, got ", to_string(out)));
   }
 }
 

@@ -230,8 +230,7 @@ IndexedAxis CallInputs::kept_of(const AxisIndex& axis, const DimSet& whole,
   const auto joined = static_cast<std::size_t>(axis.stop);
   if (*shapes_[joined] != of)
     throw InvalidArgument(concat("concatenate: expected ", *shapes_[joined],
-                                 " elements that meet what is joined, got ",
-                                 of));
+                                 " elements along the joined axis, got ", of));
   if (size != of) return all;
   return part_of(joined, static_cast<std::size_t>(axis.start));
 }
@@ -293,7 +292,7 @@ TensorView CallInputs::reshape(const InputSource& source) const {
   throw InvalidArgument(concat(
       "reshape: expected ",
       is_broadcast ? "arrays that are not broadcast"
-                   : "arrays whose elements lie in order",
+                   : "arrays whose elements are stored in order",
       " for ", shape_text(shape), ", got ",
       shape_text(std::span(from.shape).first(from.dims)),
       is_broadcast

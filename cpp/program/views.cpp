@@ -94,7 +94,8 @@ class Reshaping {
     if (node.op == Op::Input) return of_input(node, dims);
     if (node.op == Op::Join)
       throw InvalidArgument(
-          "reshape: expected no value that is joined of others; reshape the "
+          "reshape: expected no joined value, got a result of concatenate; "
+          "reshape the "
           "results of the call, or the parts");
     if (is_reduction(node))
       throw InvalidArgument(

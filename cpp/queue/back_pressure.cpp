@@ -52,7 +52,7 @@ void BackPressure::time_out(const Call& call, std::uint64_t queued) const {
   std::string message =
       concat(call.op->name, ": expected room in a queue of ",
              backend_.traits().rings[0]->capacity(), " tasks within ",
-             timeout_.count(), " ms, there was none");
+             timeout_.count(), " ms, got none");
   if (queued != 0)
     message += concat("; the first ", queued,
                       " tasks of this call are queued and will run");

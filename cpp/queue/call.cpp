@@ -42,7 +42,8 @@ inline void check_inputs(const OperatorRecord& op, std::size_t count) {
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_address(
     const OperatorRecord& op, std::size_t index, std::uint64_t address,
     std::size_t elem_bytes) {
-  if (address == 0) refuse(op, label(index), " is a null buffer");
+  if (address == 0)
+    refuse(op, label(index), ": expected a buffer, got a null address");
   refuse(op, label(index), ": expected an address that is a multiple of ",
          elem_bytes, ", got ", address);
 }
@@ -224,7 +225,7 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   const OperatorRecord& op = *call.op;
   check_inputs(op, inputs.size());
   call.buffers = 1 + static_cast<std::uint32_t>(inputs.size());
-  if (out.read_only) refuse(op, "out is read-only");
+  if (out.read_only) refuse(op, "out: expected writable memory, got read-only");
   const std::int64_t size = out.size();
   if (size < 0)
     refuse(op, "expected sizes of at least 0, got out ", to_string(out));
@@ -282,7 +283,7 @@ std::int64_t largest_of(const OperatorRecord& op, const ManyTasks& many) {
   if (largest < 0) refuse(op, "expected a size of at least 0, got ", largest);
   if (largest > std::numeric_limits<std::uint32_t>::max())
     refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
-           " elements a task, got ", largest);
+           " elements per task, got ", largest);
   return largest;
 }
 

@@ -50,7 +50,7 @@ Finding find_builtins(const jit::Nvrtc& api) {
   std::vector<std::string> searched{folder, "the system's library path"};
   if (api.builtins.empty())
     return missing("nvrtc builtins",
-                   concat(file, " belongs beside ", api.path, "; ",
+                   concat(file, " belongs next to ", api.path, "; ",
                           jit::reinstall_nvrtc(api.major, api.minor)),
                    std::move(searched));
   return found("nvrtc builtins", concat(api.major, ".", api.minor),
@@ -204,7 +204,7 @@ Finding find_worker_image() {
   const std::string_view image = embedded_worker_image();
   if (image.empty())
     return missing("worker image",
-                   concat("this library was built without; NVRTC compiles "
+                   concat("this library was built without one; NVRTC compiles "
                           "the worker at first use: ",
                           jit::kInstallCompiler));
   std::string architectures;

@@ -98,7 +98,7 @@ bool compiles(const Source& source, Compiler& compiler) {
 [[noreturn]] void fail_clash(const CellText& cell, const Item& item,
                              const Stranger& other) {
   fail_at(cell, item.line, item.column,
-          concat("expected a new name, found ", other.name, ", which is ",
+          concat("expected a new name, got ", other.name, ", which is ",
                  other.what, " of ", other.entry->cell));
 }
 

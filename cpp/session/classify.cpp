@@ -38,8 +38,8 @@ class Classifier {
     if (shape_.parameters != 0 && !makes_variable()) {
       if (shape_.initializer != 0)
         tokens_.fail(shape_.initializer,
-                     concat("expected ';' behind the parameters of a function, "
-                            "found '",
+                     concat("expected ';' after the parameters of a function, "
+                            "got '",
                             tokens_[shape_.initializer].text, "'"));
       return {function_declaration()};
     }
@@ -56,7 +56,7 @@ class Classifier {
          i < shape_.end && begins_declaration(tokens_[i].text); ++i) {
       if (tokens_.is_any(i, "friend virtual explicit mutable"))
         tokens_.fail(i, concat("expected ", tokens_[i].text,
-                               " in a class, found it outside"));
+                               " in a class, got it outside"));
     }
   }
 
@@ -82,7 +82,7 @@ class Classifier {
   Item launch() const {
     if (!scopes_.empty())
       tokens_.fail(shape_.launch,
-                   "expected a launch outside of namespaces, found it inside");
+                   "expected a launch outside of namespaces, got it inside");
     return make(ItemKind::Launch);
   }
 
@@ -117,7 +117,7 @@ class Classifier {
     const std::size_t at = shape_.begin + 1;
     if (!tokens_.is_identifier(at) || !tokens_.is(at + 1, "="))
       tokens_.fail(shape_.begin,
-                   concat("expected a namespace, found '",
+                   concat("expected a namespace, got '",
                           tokens_.plain(at - 1, shape_.end), "'"));
     Item item = named_header("n:", at);
     item.opens = joined(at + 2, shape_.end - 1);
@@ -201,7 +201,7 @@ class Classifier {
     }
     if (item.name.empty() && tokens_.is(shape_.class_key, "union"))
       tokens_.fail(shape_.class_key,
-                   "expected a name for the members of this union, found none; "
+                   "expected a name for the members of this union, got none; "
                    "write union { ... } u; and use u.member");
     if (!item.name.empty()) {
       item.names.insert(item.name);

@@ -93,7 +93,7 @@ void Linker::fail_missing(const std::string& symbol,
     declared = concat("declared in ", entry->cell);
   throw CompileError(concat("session: expected a definition of ",
                             jit::demangled(symbol), ", which ", user.title(),
-                            " wants; it is ", declared, " and defined nowhere"),
+                            " uses; it is ", declared, " and defined nowhere"),
                      "");
 }
 

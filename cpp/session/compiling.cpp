@@ -86,7 +86,7 @@ const jit::ObjectSymbol& only_symbol(const jit::ObjectSymbols& symbols,
   if (found == symbols.defined.end())
     throw CompileError(
         concat(job.cell, ":", job.item.line, ": expected ", job.item.name,
-               " to be a symbol of its object, found none"),
+               " to be a symbol of its object, got none"),
         "");
   return *found;
 }
@@ -107,7 +107,7 @@ DefinitionPtr finish(const CompileJob& job, std::span<jit::Object> objects) {
     if (!symbols.undefined.empty())
       throw CompileError(
           concat(job.cell, ":", job.item.line, ": expected a value of ",
-                 job.item.name, " without addresses of functions, found ",
+                 job.item.name, " without addresses of functions, got ",
                  jit::demangled(symbols.undefined.front()),
                  "; let a kernel store it"),
           "");

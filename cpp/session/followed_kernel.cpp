@@ -39,8 +39,8 @@ std::shared_ptr<const cu::LoadedKernel> FollowedKernel::current() const {
   if (found != nullptr && !cu::take_the_same(parameters_, found->parameters()))
     throw InvalidArgument(
         concat(name_, ": expected the parameters ", cu::text_of(parameters_),
-               " that it had when this handle was got, got ",
-               cu::text_of(found->parameters()), "; a new handle launches it"));
+               " that this handle was made for, got ",
+               cu::text_of(found->parameters()), "; get a new handle"));
   const std::lock_guard lock(mutex_);
   if (found == nullptr || changes_ >= changes) return kernel_;
   changes_ = changes;

@@ -243,7 +243,7 @@ void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
     if (!is_known)
       throw CompileError(concat(cell, ": expected a definition of ",
                                 without_own_namespaces(jit::demangled(symbol)),
-                                " in the process or the session, found none"),
+                                " in the process or the session, got none"),
                          "");
   }
 }

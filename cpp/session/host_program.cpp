@@ -303,11 +303,10 @@ void HostProgram::refuse_undefined(const HostCell& cell,
                  concat(known->item.name, " (", known->cell, ")"));
       } else if (missing.contains(name) &&
                  !made_here.contains(known->item.key)) {
-        throw CompileError(
-            concat("session: expected a definition of ", name, ", which ", user,
-                   " wants; it is declared in ", known->cell,
-                   " and defined nowhere"),
-            "");
+        throw CompileError(concat("session: expected a definition of ", name,
+                                  ", which ", user, " uses; it is declared in ",
+                                  known->cell, " and defined nowhere"),
+                           "");
       }
     }
   }

@@ -459,9 +459,11 @@ void HostUnitWriter::need_older(const EntryPtr& entry) {
 
 void HostUnitWriter::refuse_member(const Item& item) const {
   throw CompileError(
-      concat(cell_, ":", item.line, ": expected a new definition of what ",
-             item.name, " belongs to as well, found one of ", item.name,
-             " alone; define that again too"),
+      concat(cell_, ":", item.line,
+             ": expected a new definition of the whole class or namespace "
+             "of ",
+             item.name, ", got one of ", item.name,
+             " alone; define the rest too"),
       "");
 }
 

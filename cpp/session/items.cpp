@@ -67,7 +67,7 @@ class Splitter {
       } else if (tokens_.is(i, "_Pragma") && tokens_.is(i + 1, "(")) {
         const std::size_t behind = tokens_.behind(i + 1);
         if (tokens_.text(i, behind).find("\"pack") != std::string::npos)
-          tokens_.fail(i, "expected #pragma pack, found _Pragma");
+          tokens_.fail(i, "expected #pragma pack, got _Pragma");
         i = behind;  // _Pragma of warnings
       } else if (const std::size_t open = find_scope(i); open != 0) {
         std::vector<std::string> inner = scopes;
@@ -208,7 +208,7 @@ class Splitter {
       while (tokens_.is_identifier(j) || tokens_.is(j, "::")) {
         if (tokens_.is(j, "inline"))
           tokens_.fail(j,
-                       "expected an inline namespace of its own, found it "
+                       "expected an inline namespace of its own, got it "
                        "within another's name");
         ++j;
       }
@@ -353,7 +353,7 @@ class Splitter {
       if (depth == 0) return parts;
       parts.push_back({i, end});
     }
-    tokens_.fail(begin, "expected #endif, found the end");
+    tokens_.fail(begin, "expected #endif, got the end of the cell");
   }
 
   // Splits the part that the compiler chooses. Returns false if the parts hold
@@ -423,7 +423,7 @@ class Splitter {
     if (tokens_.is_any(at, "__device__ __global__ __constant__ <<<"))
       tokens_.fail(
           begin,
-          concat("expected #if around types and macros only, found ",
+          concat("expected #if around types and macros only, got ",
                  tokens_[at].text, " in it; put #if inside of the function"));
   }
 

@@ -20,12 +20,12 @@ class Parser {
     statement.config = split(open + 1, close);
     if (statement.config.size() < 2 || statement.config.size() > 4)
       tokens_.fail(open, concat("expected <<<grid, block>>>, then shared bytes "
-                                "and a stream if wanted, found ",
+                                "and a stream if wanted, got ",
                                 statement.config.size(), " values"));
     const std::size_t end = tokens_.behind(close + 1);
     statement.arguments = split(close + 2, end - 1);
     if (!tokens_.is(end, ";"))
-      tokens_.fail(end, "expected ';' behind the launch");
+      tokens_.fail(end, "expected ';' after the launch");
     return statement;
   }
 

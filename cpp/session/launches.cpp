@@ -140,7 +140,7 @@ void Launches::add_links(const std::vector<Item>& statements,
     if (called == nullptr || depth == kDeepest)
       throw InvalidArgument(concat(
           cell, ":", item.line, ":", item.column, ": expected ", item.name,
-          " to be a function that launches kernels, found ",
+          " to be a function that launches kernels, got ",
           called == nullptr ? "none of that name" : "one that calls itself"));
     add_links(called->statements, called->cell, depth + 1, launches);
   }
@@ -230,7 +230,7 @@ bool Launches::add_argument(const LaunchExpression& expression,
   if (!is_name(text)) {
     if (is_address)
       fail(cell, expression,
-           concat("expected the name of a variable behind '&', got '", text,
+           concat("expected the name of a variable after '&', got '", text,
                   "'"));
     return false;
   }

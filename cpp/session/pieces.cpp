@@ -49,7 +49,7 @@ class ShapeFinder {
         shape_.begin,
         concat("expected a ';' at the end of '",
                tokens_.plain(shape_.begin, std::min(shape_.begin + 6, end_)),
-               " ...', found the end"));
+               " ...', got the end of the cell"));
   }
 
  private:
@@ -139,7 +139,7 @@ class ShapeFinder {
     shape_.body = at_++;
     if (tokens_.is(at_, ":")) skip_initialisers();
     if (!tokens_.is(at_, "{"))
-      tokens_.fail(shape_.body, "expected '{' behind try");
+      tokens_.fail(shape_.body, "expected '{' after try");
     std::size_t end = tokens_.behind(at_);
     while (tokens_.is(end, "catch") && tokens_.is(end + 1, "(") &&
            tokens_.is(tokens_.behind(end + 1), "{"))

@@ -57,10 +57,10 @@ session::CompilerSettings settings_of(const jit::Nvrtc& api,
       api, cu::try_compute_capability(device).value_or(api.archs.back()),
       options.jit.arch.empty() ? config().nvrtc_arch : options.jit.arch);
   if (settings.target.is_ptx)
-    throw BackendUnavailable(
-        concat("session: expected an NVRTC that makes CUBIN for the device, ",
-               "got ", api.major, ".", api.minor, ", which makes ",
-               settings.target.arch, "; a newer one: ", jit::kNewerCompiler));
+    throw BackendUnavailable(concat(
+        "session: expected an NVRTC that makes CUBIN for the device, ", "got ",
+        api.major, ".", api.minor, ", which makes ", settings.target.arch,
+        "; install a newer one with: ", jit::kNewerCompiler));
   return settings;
 }
 

@@ -143,7 +143,7 @@ class StatementEnd {
     constexpr int kDeepest = 256;
     if (++depth_ > kDeepest)
       tokens_.fail(i, concat("expected at most ", kDeepest,
-                             " statements within each other, found more"));
+                             " statements within each other, got more"));
     const std::size_t found = find(i);
     --depth_;
     return found;
@@ -172,7 +172,7 @@ class StatementEnd {
     std::size_t open = i + 1;
     if (tokens_.is(open, "constexpr")) ++open;
     if (!tokens_.is(open, "(") || open >= end_)
-      tokens_.fail(i, concat("expected '(' behind ", tokens_[i].text));
+      tokens_.fail(i, concat("expected '(' after ", tokens_[i].text));
     return tokens_.behind(open);
   }
 
@@ -183,7 +183,7 @@ class StatementEnd {
     }
     tokens_.fail(begin, concat("expected a ';' at the end of '",
                                tokens_.plain(begin, std::min(begin + 6, end_)),
-                               " ...', found the end"));
+                               " ...', got the end of the cell"));
   }
 
   const TokenList& tokens_;

@@ -94,15 +94,15 @@ class Tokenizer {
       fail_at(cell_, token.line, token.column, what);
     };
     if (token.kind == TokenKind::OpenComment)
-      fail("expected */, found the end of the cell");
+      fail("expected */, got the end of the cell");
     if (token.kind == TokenKind::OpenRaw)
-      fail("expected the end of a raw string, found the end of the cell");
+      fail("expected the end of a raw string, got the end of the cell");
     if (token.kind != TokenKind::OpenText) return;
     // The text that a conditional omits may be prose.
     if (conditionals_ <= 0)
       fail(concat("expected a closing ",
                   token.text[token.text.find_first_of("\"'")],
-                  ", found the end of the line"));
+                  ", got the end of the line"));
     token.kind = TokenKind::Text;
   }
 
@@ -216,13 +216,13 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
     if (open.size() > kMostOpen)
       fail_at(cell, token.line, token.column,
               concat("expected at most ", kMostOpen,
-                     " brackets within each other, found more"));
+                     " brackets within each other, got more"));
     if (c != ')' && c != ']' && c != '}') continue;
     const char wanted = c == ')' ? '(' : c == ']' ? '[' : '{';
     if (open.empty() || tokens[open.back()].text[0] != wanted)
       fail_at(
           cell, token.line, token.column,
-          concat("expected '", wanted, "' before this '", c, "', found none"));
+          concat("expected '", wanted, "' before this '", c, "', got none"));
     partner[i] = open.back();
     partner[open.back()] = i;
     open.pop_back();
@@ -231,7 +231,7 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
     const Token& token = tokens[open.back()];
     fail_at(cell, token.line, token.column,
             concat("expected a partner of '", token.text,
-                   "', found the end of the cell"));
+                   "', got the end of the cell"));
   }
   return partner;
 }

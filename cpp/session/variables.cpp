@@ -68,7 +68,7 @@ std::size_t find_name(const TokenList& tokens, std::size_t group,
     if (tokens.is_identifier(at - 1) && !is_keyword(tokens[at - 1].text))
       return at - 1;
   }
-  tokens.fail(begin, concat("expected the name of a variable, found '",
+  tokens.fail(begin, concat("expected the name of a variable, got '",
                             tokens.plain(begin, end), "'"));
 }
 
@@ -305,7 +305,7 @@ class Variables {
         declarator.end - (tokens_.is(declarator.initializer, "=") ? 0 : 1);
     if (declarator.initializer == 0 || tokens_.is(value, "{"))
       tokens_.fail(shape_.begin,
-                   concat("expected the type of ", item.name, ", found auto"));
+                   concat("expected the type of ", item.name, ", got auto"));
     std::string type;
     for (std::size_t i = shape_.begin; i < declarators_.front().begin; ++i) {
       if (takes_argument(tokens_, i)) {
@@ -385,8 +385,8 @@ std::vector<Item> structured_binding(const TokenList& tokens,
   for (std::size_t i = shape.start; i < open; ++i) {
     if (tokens.is(i, "const")) constant = "const ";
     if (tokens.is_any(i, "__device__ __constant__ __managed__ thread_local"))
-      tokens.fail(i, concat("expected a variable behind ", tokens[i].text,
-                            ", found a structured binding; give its value one "
+      tokens.fail(i, concat("expected a variable after ", tokens[i].text,
+                            ", got a structured binding; give its value one "
                             "name"));
   }
   std::size_t marks = open;

@@ -234,7 +234,7 @@ void Workspace::refuse_other_side(const Item& item,
                                other->item.key != item.key;
       if (other->item.is_shared || is_overload) continue;
       fail_at(cell, item.line, item.column,
-              concat("expected a new name, found ", qualifier, name,
+              concat("expected a new name, got ", qualifier, name,
                      ", which is device code of ", other->cell));
     }
   }
@@ -287,7 +287,7 @@ void Workspace::take_host(Item item, Attempt& attempt, CellReport& report) {
     if (!attempt.keys.insert(item.key).second)
       fail_at(attempt.cell, item.line, item.column,
               concat("expected one definition of ", item.name,
-                     " in a cell, found a second"));
+                     " in a cell, got a second"));
     if (!holds_parts(item.name))
       report.defined.push_back(concat(item.kind == ItemKind::HostFunction
                                           ? "host function "
@@ -315,7 +315,7 @@ void Workspace::take_device(const Item& item, Attempt& attempt,
       !attempt.keys.insert(item.key).second)
     fail_at(cell, item.line, item.column,
             concat("expected one definition of ", item.name,
-                   " in a cell, found a second"));
+                   " in a cell, got a second"));
   refuse_host_name(item, cell);
   if (!item.name.empty())
     report.defined.push_back(
@@ -352,7 +352,7 @@ void Workspace::refuse_host_name(const Item& item, const CellText& cell) const {
   const HostVariable* known = host_.find_variable(name);
   if (known != nullptr)
     fail_at(cell, item.line, item.column,
-            concat("expected a new name, found ", name,
+            concat("expected a new name, got ", name,
                    ", which is a variable of host code of ", known->cell));
 }
 

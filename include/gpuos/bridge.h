@@ -7,7 +7,7 @@
 
 namespace gpuos {
 
-/// Another number for every change of BridgeTable, Request, TensorView,
+/// Has another value after every change of BridgeTable, Request, TensorView,
 /// StillNeeded, RequestStats, Recipe or DType.
 inline constexpr std::uint32_t kBridgeVersion = 4;
 
@@ -47,8 +47,8 @@ inline constexpr char kBridgeCapsule[] = "gpuos.bridge";
 /// The Python module calls these for code that defers work on arrays of other
 /// libraries. It holds the GIL then.
 struct ArrayWatch {
-  /// Before the memory of `array`, a Python object, is used by a task of
-  /// `runtime`. False: a Python error is set, and nothing is submitted.
+  /// Called before a task of `runtime` uses the memory of `array`, a Python
+  /// object. Returns false with a Python error, and nothing is submitted then.
   bool (*before)(void* array, const Runtime* runtime) noexcept;
   /// Called after each submission for which before() was called, even if it
   /// failed.
@@ -57,7 +57,7 @@ struct ArrayWatch {
 
 inline constexpr char kWatchCapsule[] = "gpuos.array_watch";
 
-/// The functions of this library.
+/// Returns the functions of this library.
 const BridgeTable& bridge_table() noexcept;
 
 }  // namespace gpuos

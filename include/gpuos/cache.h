@@ -6,16 +6,16 @@
 
 namespace gpuos {
 
-/// One folder of compiled images.
+/// Describes one folder of compiled images.
 struct CacheLevel {
-  std::string folder;   // empty: there is none
+  std::string folder;   // empty if there is none
   std::string why_off;  // why it is not used; empty if it is
   bool is_writable = false;
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
 };
 
-/// The disk cache of compiled operators. See docs/cache.md.
+/// Describes the disk cache of compiled operators. See docs/cache.md.
 struct CacheInfo {
   CacheLevel own;
   CacheLevel read_only;  // GPUOS_CACHE_READONLY_DIR
@@ -24,7 +24,7 @@ struct CacheInfo {
 
 enum class CachedImageState { Good, Bad, OtherSchema };
 
-/// A file of the cache.
+/// Describes a file of the cache.
 struct CachedImage {
   std::string path;
   bool is_read_only = false;  // in the read-only level
@@ -33,22 +33,22 @@ struct CachedImage {
   std::string name;             // "axpy.cu"
   std::string arch;             // "sm_90"
   std::uint32_t registers = 0;  // per thread
-  std::uint64_t bytes = 0;      // of the file
-  double used = 0;              // when last, in seconds since 1970
+  std::uint64_t bytes = 0;      // size of the file
+  double used = 0;              // time of the last use, in seconds since 1970
 };
 
-/// The number of files and bytes that were removed.
+/// Counts the files and bytes that were removed.
 struct CacheRemoval {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Where the cache is and how large. Never throws for a folder that cannot be
-/// used.
+/// Returns the folders of the cache and their sizes. Never throws for an
+/// unusable folder.
 /// Threads: any, as for all functions here.
 CacheInfo cache_info();
 
-/// Every file of the cache, read and checked, the newest first.
+/// Reads and checks every file of the cache. Returns the newest first.
 std::vector<CachedImage> cached_images();
 
 /// Removes bad files, leftovers of killed writers, and then the least recently

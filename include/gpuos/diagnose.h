@@ -5,7 +5,7 @@
 
 namespace gpuos {
 
-/// One thing that gpuos looked for on this machine.
+/// Describes one thing that gpuos looked for on this machine.
 struct Finding {
   std::string what;  // "driver", "device 0", "nvrtc", "nvrtc builtins",
                      // "nvjitlink", "cuda headers", "cccl headers",
@@ -22,9 +22,8 @@ struct Finding {
 /// a missing part.
 std::vector<Finding> diagnose();
 
-/// Announces a folder with CUDA libraries, such as a wheel's, or the folder
-/// `nvidia` of all wheels. Folders are searched in the order in which they
-/// came.
+/// Adds a folder with CUDA libraries, such as a wheel's, or the folder `nvidia`
+/// of all wheels. Folders are searched in the order of these calls.
 /// Threads: any.
 void add_library_dir(std::string path);
 

@@ -6,39 +6,39 @@
 
 namespace gpuos {
 
-/// The caller broke a documented rule. Nothing was queued.
+/// Reports a broken rule for an argument. Nothing was queued.
 class InvalidArgument : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-/// A number is too large, or too small, for its type. Nothing was queued.
+/// Reports a number outside of the range of its type. Nothing was queued.
 class OutOfRange : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
-/// An operator's version, of Operator::pinned(), is no longer the current one
-/// and takes other parameters than that. Nothing was queued.
+/// Reports that a version from Operator::pinned() is no longer current, and
+/// that the current one takes other parameters. Nothing was queued.
 class Superseded : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
-/// Base of everything that is not the caller's fault.
+/// Is the base of all errors that the caller did not cause.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The backend, or something that it needs, does not exist on this machine. The
+/// Reports that this machine lacks the backend or something that it needs. The
 /// message says what to install.
 class BackendUnavailable : public Error {
  public:
   using Error::Error;
 };
 
-/// A driver call failed.
+/// Reports a failed driver call.
 class CudaError : public Error {
  public:
   CudaError(int code, std::string call, const std::string& message)
@@ -51,7 +51,7 @@ class CudaError : public Error {
   std::string call_;
 };
 
-/// Where in a source a compiler found an error, as its #line says.
+/// Names the place of an error in a source, as #line sets it.
 struct SourcePlace {
   std::string file{};
   int line = 0;           // from 1; 0: not known
@@ -59,7 +59,8 @@ struct SourcePlace {
   std::string excerpt{};  // the line, and below it a caret at the column
 };
 
-/// Device code did not compile, link or fit. `log()` is the compiler's.
+/// Reports device code that does not compile, link or fit. `log()` returns the
+/// compiler's log.
 class CompileError : public Error {
  public:
   CompileError(const std::string& message, std::string log,
@@ -74,7 +75,7 @@ class CompileError : public Error {
   SourcePlace place_;
 };
 
-/// Host code of a session threw: `type()` as C++ spells it, and its text.
+/// Reports an exception of a session's host code. `type()` is its C++ type.
 class HostError : public Error {
  public:
   HostError(const std::string& message, std::string type, std::string text)
@@ -87,7 +88,7 @@ class HostError : public Error {
   std::string text_;
 };
 
-/// A task failed while it ran. `operator_name()` is its operator.
+/// Reports a task that failed while it ran. `operator_name()` is its operator.
 class TaskError : public Error {
  public:
   TaskError(std::string operator_name, const std::string& message)
@@ -98,19 +99,19 @@ class TaskError : public Error {
   std::string operator_name_;
 };
 
-/// The runtime was closed.
+/// Reports that the runtime was closed.
 class QueueClosed : public Error {
  public:
   using Error::Error;
 };
 
-/// The caller cancelled its request.
+/// Reports that the caller cancelled its request.
 class Cancelled : public Error {
  public:
   using Error::Error;
 };
 
-/// A deadline passed before the thing that was waited for happened.
+/// Reports that a wait reached its deadline.
 class Timeout : public Error {
  public:
   using Error::Error;

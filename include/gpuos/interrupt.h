@@ -25,7 +25,7 @@ class Interrupt {
 
   /// Returns whether this thread should stop. It is cheap enough for a loop.
   static bool is_asked_for() noexcept;
-  /// Throws: Cancelled, naming `what` was waited for, if it was.
+  /// Throws: Cancelled if this thread should stop. `what` names the wait.
   static void check(const char* what);
 
  private:

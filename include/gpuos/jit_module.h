@@ -16,7 +16,7 @@
 
 namespace gpuos {
 
-/// Blocks of a grid, or threads of a block.
+/// Counts the blocks of a grid, or the threads of a block.
 struct Dim3 {
   std::uint32_t x = 1;
   std::uint32_t y = 1;
@@ -28,31 +28,31 @@ struct Dim3 {
       : x(sx), y(sy), z(sz) {}
 };
 
-/// How a kernel is launched.
+/// Describes a launch of a kernel.
 struct LaunchConfig {
   Dim3 grid{};
   Dim3 block{};
-  /// Dynamic shared memory of a block. More than 48 KiB is asked of the driver.
+  /// Dynamic shared memory of a block. The driver must allow more than 48 KiB.
   std::uint32_t shared_bytes = 0;
-  /// Empty: the legacy default stream, as in CUDA C++.
+  /// An empty stream is the legacy default stream, as in CUDA C++.
   Stream stream{};
-  /// All blocks run at once and can synchronise. The grid must fit the device.
+  /// If true, all blocks run at once and can synchronise. The grid must fit.
   bool cooperative = false;
   /// Blocks of a cluster. {0, 0, 0} means the kernel's own.
   Dim3 cluster{0, 0, 0};
 };
 
-/// The resources that a kernel needs.
+/// Describes the resources that a kernel needs.
 struct KernelAttributes {
   int registers = 0;                 // per thread
   int shared_bytes = 0;              // static, per block
   int local_bytes = 0;               // per thread
   int constant_bytes = 0;            // of the user's __constant__ data
   int max_threads = 0;               // of a block
-  int max_dynamic_shared_bytes = 0;  // what a launch may ask for
+  int max_dynamic_shared_bytes = 0;  // most of a launch
 };
 
-/// A block size and the grid that fills the device with it.
+/// Names a block size and the grid that fills the device with it.
 struct Occupancy {
   int min_grid = 0;
   int block = 0;
@@ -62,7 +62,7 @@ namespace cu {
 class KernelHandle;
 }  // namespace cu
 
-/// A kernel. A cheap handle that keeps its module loaded. After
+/// Is a cheap handle of a kernel that keeps its module loaded. After
 /// JitModule::replace() it launches the new code. Session::kernel() documents
 /// the version of a session's kernel.
 ///
@@ -95,25 +95,25 @@ class Kernel {
   std::shared_ptr<const cu::KernelHandle> handle_;
 };
 
-/// The source of a JitModule, and how to compile it.
+/// Contains the source of a JitModule, and how to compile it.
 struct JitSource {
   std::string source{};
   /// Templates to instantiate and names to look up later: "k<float>". Names of
   /// extern "C" functions and variables need none.
   std::vector<std::string> name_expressions{};
-  /// Found by #include before any file.
+  /// #include searches these before any file.
   std::vector<JitHeader> headers{};
   std::vector<std::string> include_dirs{};
   JitOptions options{};
-  /// For messages and profilers.
+  /// The name in messages and profilers.
   std::string name = "module.cu";
 };
 
-/// The source that JitModule::replace() compiles. An empty field stays as it
-/// was.
+/// Contains the source that JitModule::replace() compiles. An empty field keeps
+/// the previous value.
 struct JitReplacement {
   std::string source{};
-  /// __device__ and __constant__ variables whose bytes the new ones take over.
+  /// __device__ and __constant__ variables that keep their bytes.
   std::vector<std::string> keep{};
   std::optional<std::vector<std::string>> name_expressions{};
   std::optional<std::vector<JitHeader>> headers{};
@@ -121,15 +121,15 @@ struct JitReplacement {
   std::optional<JitOptions> options{};
 };
 
-/// CUDA C++ that is compiled at run time, or an image. The embedded `gpuos/`
-/// headers can be included. Compiled once in a process and kept in the disk
-/// cache; loaded at the first use of a kernel or a variable, so that compiling
-/// needs no GPU.
+/// Compiles CUDA C++ at run time, or loads an image. The source can include the
+/// embedded `gpuos/` headers. It is compiled once in a process and stored in
+/// the disk cache. It is loaded at the first use of a kernel or a variable, so
+/// compiling needs no GPU.
 ///
 /// Threads: any.
 /// Lifetime: the image stays loaded while the module or a Kernel of it lives,
-/// until the launches that are known have ended, and for ever once one of them
-/// was captured into a graph.
+/// until the launches that are known have ended, and without a limit once
+/// one of them was captured into a graph.
 class JitModule {
  public:
   /// Throws: InvalidArgument, CompileError, BackendUnavailable without NVRTC;

@@ -8,10 +8,10 @@
 
 namespace gpuos {
 
-/// The amount of optimisation that the compiler omits to finish earlier.
+/// Names how much optimisation the compiler omits to finish earlier.
 enum class FastCompile : std::uint8_t { Off, Min, Mid, Max };
 
-/// How NVRTC compiles device code.
+/// Decides how NVRTC compiles device code.
 struct JitOptions {
   /// "c++11" to "c++23".
   std::string std = "c++20";
@@ -19,11 +19,11 @@ struct JitOptions {
   std::vector<std::pair<std::string, std::string>> defines{};
   /// Registers of a thread, 16 to 255. 0 sets no limit.
   std::uint32_t max_registers = 0;
-  /// Less exact division, square root and functions. Denormals become zero.
+  /// Uses less exact division, square root and functions. Denormals are zero.
   bool fast_math = false;
-  /// Source lines for profilers. The code is the same.
+  /// Adds source lines for profilers. The code is the same.
   bool line_info = false;
-  /// Code for debuggers, unoptimised.
+  /// Makes unoptimised code for debuggers.
   bool debug = false;
   /// The assembler's level, 0 to 3. With `fast_compile` it is 3, with `debug` 0
   /// or 3.
@@ -32,10 +32,10 @@ struct JitOptions {
   FastCompile fast_compile = FastCompile::Off;
   /// Folders of headers, searched after those of the module or the session.
   std::vector<std::string> include_dirs{};
-  /// More options of NVRTC, each a whole one: "--extra-device-vectorization".
+  /// More options of NVRTC, such as "--extra-device-vectorization".
   std::vector<std::string> extra{};
-  /// "sm_90", or "compute_90" for PTX. Empty: GPUOS_NVRTC_ARCH if it is set,
-  /// else the device's, else the newest that NVRTC knows.
+  /// "sm_90", or "compute_90" for PTX. If it is empty:
+  /// GPUOS_NVRTC_ARCH, else the device's, else the newest that NVRTC supports.
   std::string arch{};
 };
 
@@ -45,7 +45,7 @@ struct JitOptions {
 /// cannot have.
 JitOptions jit_options_of(std::span<const std::string> flags);
 
-/// A header that an #include finds by name, without a file.
+/// Is a header that an #include finds by name, without a file.
 struct JitHeader {
   std::string name{};
   std::string text{};

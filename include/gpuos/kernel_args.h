@@ -15,7 +15,7 @@
 
 namespace gpuos {
 
-/// The bits of a number of a short float: Float16, BFloat16, ...
+/// Contains the bits of a short float: Float16, BFloat16, ...
 #define GPUOS_BITS(with, name, text, bytes, ...)                          \
   struct name {                                                           \
     std::conditional_t<bytes == 1, std::uint8_t, std::uint16_t> bits = 0; \
@@ -24,7 +24,7 @@ namespace gpuos {
 GPUOS_SHORT_FLOATS(GPUOS_BITS, )
 #undef GPUOS_BITS
 
-/// One argument of a kernel, or a number that takes the type of its parameter.
+/// Is an argument of a kernel, or a number that takes its parameter's type.
 struct KernelArg {
   enum class Kind : std::uint8_t { Bytes, Pointer, Number };
 
@@ -42,9 +42,9 @@ struct KernelArg {
   }
 };
 
-/// The arguments of a launch, kept at stable addresses.
+/// Stores the arguments of a launch at stable addresses.
 ///
-/// Lifetime: what pointers point at must live until the kernel is done.
+/// Lifetime: memory that pointers name must live until the kernel is done.
 class KernelArgs {
  public:
   KernelArgs() = default;
@@ -55,7 +55,7 @@ class KernelArgs {
     return args;
   }
 
-  /// By value, with just the bytes of `T`: numbers, pointers, structs.
+  /// Adds a number, pointer or struct by value, with the bytes of `T`.
   template <typename T>
     requires(std::is_trivially_copyable_v<T> && !std::same_as<T, TensorView> &&
              !std::same_as<T, Scalar>)
@@ -64,7 +64,7 @@ class KernelArgs {
                      std::is_pointer_v<T> ? KernelArg::Kind::Pointer
                                           : KernelArg::Kind::Bytes);
   }
-  /// The address of the buffer.
+  /// Adds the address of the buffer.
   KernelArgs& add(const TensorView& view) { return add(view.data); }
   /// Adds a number without a width: it gets the type of the parameter.
   KernelArgs& add(Scalar number);

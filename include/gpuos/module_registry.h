@@ -6,21 +6,21 @@
 
 namespace gpuos {
 
-/// A kind of object that keeps a module loaded, and their number.
+/// Counts the objects of one kind that keep a module loaded.
 struct ModuleHolder {
   std::string what;  // "operator", "JitModule", "Kernel", "session"
   std::size_t count = 0;
 };
 
-/// An image that is loaded now.
+/// Describes a loaded image.
 struct ModuleInfo {
   std::string name;
   int device = 0;         // -1: the host
-  std::size_t bytes = 0;  // of the image
+  std::size_t bytes = 0;  // size of the image
   std::vector<ModuleHolder> holders;
 };
 
-/// The modules that this process has loaded.
+/// Lists the modules that this process has loaded.
 class ModuleRegistry {
  public:
   /// Returns the modules in the order of loading. Threads: any.

@@ -12,28 +12,28 @@
 
 namespace gpuos {
 
-/// A scalar that an operator takes by value.
+/// Is a scalar that an operator takes by value.
 struct Parameter {
   std::string name{};
   DType dtype = DType::Float32;
-  /// The value in a call that does not give it. If it is empty, each call must.
+  /// The value in a call that does not pass it. If empty, each call passes it.
   std::optional<Scalar> default_value{};
 };
 
 struct DeviceCode;  // private
 
-/// Device code from another compiler: relocatable, with an extern "C" function
-/// that becomes an operator. docs/operators.md states its signature.
+/// Contains relocatable device code of another compiler. Its extern "C"
+/// function becomes an operator. docs/operators.md states the signature.
 struct DeviceObject {
   enum class Kind : std::uint8_t { Ptx, LtoIr, Cubin };
 
   Kind kind = Kind::Ptx;
-  std::string bytes{};   // the text of PTX, or what a file of it has
-  std::string symbol{};  // of the function; empty: the operator's name
+  std::string bytes{};   // PTX, or the contents of a file
+  std::string symbol{};  // function; empty: the operator's name
 };
 
-/// The argument of Runtime::define() and Runtime::replace(): an expression, a
-/// source or an object. The last two are whole operators.
+/// Is the argument of Runtime::define() and Runtime::replace(): an expression,
+/// a source or an object. The last two make whole operators.
 struct OperatorDefinition {
   std::string name{};
   /// "o = alpha * x + y". Names that are neither `params` nor functions are
@@ -41,7 +41,7 @@ struct OperatorDefinition {
   std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
   std::string source{};
-  /// In place of a source, on a GPU only. `inputs` must give their number.
+  /// Replaces the source, on a GPU only. `inputs` must be set.
   std::optional<DeviceObject> object{};
   /// Parameters with a default value come last. replace() takes those of the
   /// operator, then others with default values. If it is empty, they stay.
@@ -52,50 +52,51 @@ struct OperatorDefinition {
   /// Names of the inputs, in order. If empty, an expression uses the order of
   /// first use, replace() keeps the old names, and a whole operator has none.
   std::vector<std::string> input_names{};
-  /// The number of input buffers. -1: as many as an expression or `input_names`
-  /// has, otherwise any number.
+  /// The number of input buffers. -1 means the number in the expression or in
+  /// `input_names`, otherwise any number.
   int inputs = -1;
-  /// Whole operators only. True: element i of the output depends on element i
-  /// of each input, shapes must agree and a large task may be split into
-  /// tiles. False: any shapes, one worker runs the whole task.
+  /// For whole operators only. If true, element i of the output depends only on
+  /// element i of each input. Shapes must then agree, and a large task may be
+  /// split into tiles. If false, shapes may differ and one worker runs the
+  /// task.
   bool elementwise = true;
-  /// Whole operators only: starts with NVRTC's fastest compilation, and
+  /// For whole operators only. Starts with NVRTC's fastest compilation, and
   /// switches to optimised code when it is ready. The host backend compiles
   /// once.
   bool tiered = false;
-  /// For whole operators only. An index out of range, or an argument read as
-  /// another type, reads 0 or writes nowhere, and fails the task with
-  /// TaskError. None: the environment variable GPUOS_CHECKED decides, and
-  /// replace() keeps the setting. docs/checked.md lists the limits.
+  /// For whole operators only. An access with an index out of range, or to an
+  /// argument of another type, reads 0 or writes nothing. The task then fails
+  /// with TaskError. If empty, the environment variable GPUOS_CHECKED decides,
+  /// and replace() keeps the setting. docs/checked.md lists the limits.
   std::optional<bool> checked{};
-  /// Set by a Session, and for an object: what `source` calls.
+  /// The code that `source` calls. A Session sets it, and so does an object.
   std::shared_ptr<const DeviceCode> code{};
 };
 
 /// Returns 64 hexadecimal digits that identify a definition without its name.
-/// One text under two names thus has one digest.
+/// A text with two names thus has one digest.
 std::string digest_of(const OperatorDefinition& definition);
 
 struct OperatorRecord;  // private
 
-/// One of the bodies that an operator has had: replace() and rollback() make a
-/// new one, whose number is one more.
+/// Describes one body that an operator has had. replace() and rollback() make a
+/// new one, whose number is one higher.
 struct OperatorVersion {
   std::uint64_t number = 0;
-  /// The version that rollback() takes back. 0 means none.
+  /// The version that rollback() restores. 0 means none.
   std::uint64_t before = 0;
-  std::string expression{};  // empty: it has none
-  std::string source{};      // the same
+  std::string expression{};  // empty if it has none
+  std::string source{};      // empty if it has none
   std::vector<Parameter> params{};
-  std::string symbol{};  // of an object's function; the same
+  std::string symbol{};  // an object's function, or empty
   bool is_builtin = false;
   bool is_current = false;
-  /// The argument with which define() makes it again. It is null for a built-in
-  /// operator and for one of a Session.
+  /// The argument that makes it again with define(). It is null for operators
+  /// that are built in or of a Session.
   std::shared_ptr<const OperatorDefinition> definition{};
 };
 
-/// A defined operator. It is a cheap handle, and copies mean the same operator.
+/// Is a cheap handle of a defined operator. Copies mean the same operator.
 class Operator {
  public:
   Operator() = default;
@@ -103,16 +104,16 @@ class Operator {
       : record_(std::move(record)) {}
 
   const std::string& name() const;
-  /// False for a default-made handle and after undefine().
+  /// Returns false for an empty handle and after undefine().
   bool is_defined() const noexcept;
-  /// The number of inputs that submit() takes. -1 means any number.
+  /// Returns the number of inputs that submit() takes. -1 means any number.
   int inputs() const;
-  /// Their names in order. Empty if they have none.
+  /// Returns their names in order, none if they have no names.
   const std::vector<std::string>& input_names() const;
-  /// The text of an expression. Empty for a whole operator or a built-in one.
+  /// Returns the text of an expression. It is empty for any other operator.
   std::string expression() const;
-  /// Returns whether that has a reduction: then one element of the result is
-  /// computed of many, and the arrays cannot be given in parts.
+  /// Returns whether the expression has a reduction. An element of the result
+  /// then depends on many, and arrays cannot be passed in parts.
   bool reduces() const;
   /// Returns the parameters of its current version, in order.
   const std::vector<Parameter>& params() const;
@@ -124,7 +125,7 @@ class Operator {
   /// Returns its versions that are loaded, the current one last. There are none
   /// after undefine().
   std::vector<OperatorVersion> versions() const;
-  /// The last of them. Throws: InvalidArgument after undefine().
+  /// Returns the current version. Throws: InvalidArgument after undefine().
   OperatorVersion current() const;
   const std::shared_ptr<OperatorRecord>& record() const noexcept {
     return record_;
@@ -134,15 +135,15 @@ class Operator {
   std::shared_ptr<OperatorRecord> record_;
 };
 
-/// One of the changes that Runtime::change() makes at one moment.
+/// Describes one of the changes that Runtime::change() makes together.
 struct OperatorChange {
   OperatorDefinition definition{};
-  Operator replaces{};         // empty: the definition's name is a new one
+  Operator replaces{};         // empty: the definition's name is new
   std::uint64_t expected = 0;  // the version that is replaced; 0: any
 };
 
-/// A name that points to an operator. switch_to() and rollback() are one store.
-/// Tasks submitted before the store run their old operator. After
+/// Is a name that points to an operator. switch_to() and rollback() are one
+/// store. Tasks submitted before the store run their old operator. After
 /// Runtime::undefine() all functions except name() throw InvalidArgument.
 class Alias {
  public:
@@ -158,7 +159,7 @@ class Alias {
   /// Returns to the target before the last switch_to(), up to 256 times.
   /// Throws: InvalidArgument if there is none.
   void rollback();
-  /// The alias as an operator, for submit().
+  /// Returns the alias as an operator, for submit().
   Operator as_operator() const { return Operator(record_); }
 
  private:

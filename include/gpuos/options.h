@@ -11,62 +11,62 @@
 // the page.
 //
 // X(type, name, name in Python with its unit, default, description)
-#define GPUOS_OPTIONS(X)                                                       \
-  X(std::string, backend, backend, "auto",                                     \
-    "cuda, host, or auto: what GPUOS_BACKEND says, else cuda if there is a "   \
-    "GPU that works, else host")                                               \
-  X(int, device, device, 0, "number of the GPU")                               \
-  X(Residency, residency, residency, Residency::Auto,                          \
-    "resident: workers stay on the GPU until they have been idle for "         \
-    "linger_us; burst: one launch for each flush; auto: bursts, and workers "  \
-    "stay while the host submits and waits in turns")                          \
-  X(std::uint32_t, queue_capacity, queue_capacity, 32768,                      \
-    "tasks that the queue holds; a power of two, 64 to 32768")                 \
-  X(std::uint32_t, workers, workers, 0,                                        \
-    "0: four blocks for each multiprocessor; on the host GPUOS_WORKERS "       \
-    "threads, else one for each processor that the process may use: the "      \
-    "fewest of its affinity mask, its control group's quota and "              \
-    "OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE")                            \
-  X(std::uint32_t, threads_per_worker, threads_per_worker, 256,                \
-    "of one on the GPU; a multiple of 32, 32 to 256")                          \
-  X(std::chrono::microseconds, linger, linger_us, 100,                         \
-    "idle time after which workers leave")                                     \
-  X(std::chrono::microseconds, lease, lease_us, 20'000,                        \
-    "longest stay of workers, busy or not")                                    \
-  X(std::chrono::milliseconds, watchdog, watchdog_s, 10'000,                   \
-    "one task of a whole operator that runs longer makes the runtime dead")    \
-  X(std::chrono::milliseconds, submit_timeout, submit_timeout_s, 10'000,       \
-    "longest wait of a submission for room in the queue")                      \
-  X(std::uint64_t, pending_bytes, pending_bytes, 536'870'912,                  \
-    "memory that was given back and that deferred operations and pending "     \
-    "tasks still use: an allocation beyond it waits for the oldest of them")   \
-  X(std::chrono::microseconds, flush_after, flush_after_us, 200,               \
-    "longest time that a task waits for its burst")                            \
-  X(std::optional<std::uint32_t>, compile_programs_after,                      \
-    compile_programs_after, std::nullopt,                                      \
-    "calls after which a program is compiled in the background, of large "     \
-    "arrays fewer; 0: never; none given: 32 on a GPU, 1,000 on the host, "     \
-    "whose compiler takes longer")                                             \
-  X(bool, deterministic, deterministic, false,                                 \
-    "sums and products of reals have the same bits in every run: on a GPU "    \
-    "the number of columns decides the order in which they are put together; " \
-    "on the host that is always so")                                           \
-  X(std::uint32_t, versions, versions, 8,                                      \
-    "versions of an operator that stay loaded, for rollback(); 1 to 256")      \
-  X(WorkerImage, worker_image, worker_image, WorkerImage::Auto,                \
-    "which one a GPU gets: embedded, ptx, nvrtc, or auto: the first of them "  \
+#define GPUOS_OPTIONS(X)                                                      \
+  X(std::string, backend, backend, "auto",                                    \
+    "cuda, host, or auto: the value of GPUOS_BACKEND, else cuda if there is " \
+    "a usable GPU, else host")                                                \
+  X(int, device, device, 0, "number of the GPU")                              \
+  X(Residency, residency, residency, Residency::Auto,                         \
+    "resident: workers stay on the GPU until they have been idle for "        \
+    "linger_us; burst: one launch for each flush; auto: bursts, and workers " \
+    "stay while the host submits and waits in turns")                         \
+  X(std::uint32_t, queue_capacity, queue_capacity, 32768,                     \
+    "tasks that the queue holds; a power of two, 64 to 32768")                \
+  X(std::uint32_t, workers, workers, 0,                                       \
+    "0: four blocks for each multiprocessor; on the host GPUOS_WORKERS "      \
+    "threads, else one for each processor that the process may use: the "     \
+    "fewest of its affinity mask, its control group's quota and "             \
+    "OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE")                           \
+  X(std::uint32_t, threads_per_worker, threads_per_worker, 256,               \
+    "threads of a worker on the GPU; a multiple of 32, 32 to 256")            \
+  X(std::chrono::microseconds, linger, linger_us, 100,                        \
+    "idle time after which workers leave")                                    \
+  X(std::chrono::microseconds, lease, lease_us, 20'000,                       \
+    "longest stay of workers, busy or not")                                   \
+  X(std::chrono::milliseconds, watchdog, watchdog_s, 10'000,                  \
+    "one task of a whole operator that runs longer makes the runtime dead")   \
+  X(std::chrono::milliseconds, submit_timeout, submit_timeout_s, 10'000,      \
+    "longest wait of a submission for room in the queue")                     \
+  X(std::uint64_t, pending_bytes, pending_bytes, 536'870'912,                 \
+    "freed memory that deferred operations and pending tasks still use: an "  \
+    "allocation beyond it waits for the oldest of them")                      \
+  X(std::chrono::microseconds, flush_after, flush_after_us, 200,              \
+    "longest time that a task waits for its burst")                           \
+  X(std::optional<std::uint32_t>, compile_programs_after,                     \
+    compile_programs_after, std::nullopt,                                     \
+    "calls after which a program is compiled in the background, fewer with "  \
+    "large arrays; 0: never; None: 32 on a GPU, 1,000 on the host, whose "    \
+    "compiler takes longer")                                                  \
+  X(bool, deterministic, deterministic, false,                                \
+    "sums and products of reals have the same bits in every run: on a GPU "   \
+    "the number of columns decides the order of additions; the host backend " \
+    "always does this")                                                       \
+  X(std::uint32_t, versions, versions, 8,                                     \
+    "versions of an operator that stay loaded, for rollback(); 1 to 256")     \
+  X(WorkerImage, worker_image, worker_image, WorkerImage::Auto,               \
+    "the image that a GPU loads: embedded, ptx, nvrtc, or auto: the first "   \
     "that fits")
 
 namespace gpuos {
 
-/// When workers stay on the device. See docs/design.md, "Residency".
+/// Decides when workers stay on the device. See docs/design.md, "Residency".
 enum class Residency : std::uint8_t {
   Auto,      // bursts; workers stay while the host submits and waits in turns
   Resident,  // workers stay until they have been idle for `linger`
   Burst      // one launch for each flush
 };
 
-/// Which worker image the CUDA backend loads.
+/// Names the worker image that the CUDA backend loads.
 enum class WorkerImage : std::uint8_t {
   Auto,      // Embedded if it fits the device, else Ptx, else Nvrtc
   Embedded,  // the fat image that nvcc made
@@ -74,7 +74,7 @@ enum class WorkerImage : std::uint8_t {
   Nvrtc      // compiled now from the embedded sources
 };
 
-/// See the list. A time is in the unit of its type.
+/// Contains the options of the list. A time is in the unit of its type.
 struct RuntimeOptions {
 #define GPUOS_OPTION(type, name, python, value, text) type name{value};
   GPUOS_OPTIONS(GPUOS_OPTION)

@@ -59,8 +59,8 @@ struct ProgramArgument {
 
 using Shape = std::vector<std::int64_t>;
 
-/// An index of one axis, as in Python. It keeps all of the axis, a slice, or
-/// one place, which removes the axis.
+/// Indexes one axis, as in Python. It keeps the whole axis, a slice, or one
+/// element, which removes the axis.
 struct AxisIndex {
   enum class Kind : std::uint8_t {
     All,
@@ -98,7 +98,8 @@ class Program {
 
   const std::vector<ProgramArgument>& inputs() const;
   const std::vector<ProgramArgument>& outputs() const;
-  /// Scalars that a call gives. Numbers of the expression do not count.
+  /// Returns the number of scalars that a call passes. Numbers of the
+  /// expression do not count.
   std::size_t scalars() const;
   /// Returns the number of operations without unused and duplicate ones.
   std::size_t operations() const;
@@ -106,7 +107,7 @@ class Program {
   /// process.
   std::uint64_t hash() const;
 
-  /// The shapes of the outputs for inputs of these shapes.
+  /// Returns the shapes of the outputs for inputs of these shapes.
   /// Throws: InvalidArgument for another number or rank of inputs, and for
   /// shapes that do not broadcast.
   std::vector<Shape> output_shapes(std::span<const Shape> inputs) const;
@@ -130,41 +131,41 @@ class ProgramBuilder {
  public:
   ProgramBuilder();
 
-  /// The next input. Throws: InvalidArgument for a rank outside 0 to kMaxDims.
+  /// Adds an input. Throws: InvalidArgument for a rank outside 0 to kMaxDims.
   Value input(DType dtype, int rank);
   /// Adds an input with the shape that the input `other` has in each call. One
   /// pass then computes values of both.
   /// Throws: InvalidArgument if `other` is not an input of this builder.
   Value input_like(const Value& other, DType dtype);
-  /// The next scalar of a call, of this dtype.
+  /// Adds a scalar of this dtype to the arguments of a call.
   Value scalar(DType dtype);
-  /// The next scalar of a call, which is weak. `like` says whether it is an
-  /// integer, a real or a complex number.
+  /// Adds a weak scalar to the arguments of a call. It is an integer, a real or
+  /// a complex number, like `like`.
   Value number(const Scalar& like);
-  /// A weak number that is the same in every call.
+  /// Adds a weak number that is the same in every call.
   Value literal(const Scalar& value);
 
-  /// An elementwise operation: operands are promoted as NumPy does it and
+  /// Adds an elementwise operation. Operands are promoted as in NumPy and
   /// broadcast against each other.
-  /// Throws: InvalidArgument for dtypes that `op` does not take.
+  /// Throws: InvalidArgument for dtypes that `op` does not support.
   static Value apply(Op op, std::span<const Value> operands);
   static Value apply(Op op, std::initializer_list<Value> operands) {
     return apply(op, std::span(operands.begin(), operands.size()));
   }
-  /// A reduction over `axes`. Negative axes count from the end, and no axes
-  /// mean all.
-  /// Throws: InvalidArgument for an axis that does not exist or comes twice,
-  /// and for several axes of an argmax or argmin. A maximum that `may_be_empty`
-  /// is then the lowest value of its dtype. Others need elements in each call.
+  /// Adds a reduction over `axes`. Negative axes count from the end, and no
+  /// axes mean all. Throws: InvalidArgument for an axis that does not exist or
+  /// comes twice, and for several axes of an argmax or argmin. A maximum that
+  /// `may_be_empty` is then the lowest value of its dtype. Others need elements
+  /// in each call.
   static Value reduce(Op op, const Value& value,
                       std::optional<std::vector<int>> axes = {},
                       bool keepdims = false, bool may_be_empty = false);
   static Value cast(const Value& value, DType dtype);
-  /// Dimension d of the result is dimension `dims[d]` of the operand, or a new
-  /// one of size 1 for -1. Every dimension of the operand is named once.
-  /// Throws: InvalidArgument.
+  /// Reorders dimensions. Dimension d of the result is dimension `dims[d]` of
+  /// the operand, or a new one of size 1 for -1. Every dimension of the operand
+  /// is named once. Throws: InvalidArgument.
   static Value view(const Value& value, std::span<const int> dims);
-  /// `value`, broadcast against the shape of `like`, of which nothing is read.
+  /// Broadcasts `value` to the shape of `like`, whose elements are not read.
   static Value broadcast_to(const Value& value, const Value& like);
 
   // Views of computed values are computed from views of the inputs, so they are
@@ -186,7 +187,7 @@ class ProgramBuilder {
   /// Throws: InvalidArgument, also for a value that is reduced along that axis,
   /// indexed there or reshaped later.
   static Value concatenate(std::span<const Value> values, int axis = 0);
-  /// `value`, broadcast to this shape. Throws: InvalidArgument.
+  /// Broadcasts `value` to this shape. Throws: InvalidArgument.
   static Value broadcast_to(const Value& value,
                             std::span<const std::int64_t> shape);
   /// Returns the number of elements of `value` along `axes`, as a scalar
@@ -220,11 +221,11 @@ class ProgramBuilder {
     return value.graph() == graph_;
   }
 
-  /// The next output.
+  /// Adds an output.
   void output(const Value& value);
 
-  /// Throws: InvalidArgument if there is no output, or more arguments than a
-  /// task can carry.
+  /// Throws: InvalidArgument if there is no output, or a task cannot carry the
+  /// arguments.
   Program build() const;
 
  private:

@@ -10,8 +10,8 @@
 
 namespace gpuos {
 
-/// An operand of a function of programs: a value, or a number. A number is the
-/// same in every call and takes the dtype of the other operand.
+/// Is an operand of a function: a value, or a number. A number is constant in
+/// all calls and takes the dtype of the other operand.
 class Operand {
  public:
   Operand(Value value)  // NOLINT(google-explicit-constructor)
@@ -50,7 +50,7 @@ Value elementwise(Op op, std::span<const Operand> operands);
 inline Value elementwise(Op op, std::initializer_list<Operand> operands) {
   return elementwise(op, std::span(operands.begin(), operands.size()));
 }
-/// A number as a value of the program that `like` is of.
+/// Returns a number as a value of the program of `like`.
 Value literal_of(const Operand& number, const Value& like);
 
 // The vocabulary's functions, by NumPy's names.
@@ -69,7 +69,7 @@ GPUOS_BINARY_FUNCTIONS(GPUOS_OF_TWO)
 GPUOS_COMPARISONS(GPUOS_OF_TWO)
 #undef GPUOS_OF_TWO
 
-/// x + alpha * y, and x - alpha * y.
+/// Returns x + alpha * y, or x - alpha * y.
 Value add(const Operand& x, const Operand& y, const Operand& alpha);
 Value subtract(const Operand& x, const Operand& y, const Operand& alpha);
 
@@ -83,7 +83,7 @@ Value where(const Operand& condition, const Operand& x, const Operand& y);
 /// Converts as NumPy's astype() does. Throws: InvalidArgument from complex to a
 /// real dtype.
 Value astype(const Value& x, DType dtype);
-/// Without a bound if it is empty. NaN stays NaN.
+/// Limits elements to the bounds that are given. NaN stays NaN.
 Value clip(const Value& x, const std::optional<Operand>& low,
            const std::optional<Operand>& high);
 
@@ -111,7 +111,7 @@ inline Value operator-(const Operand& x, const Operand& y) {
 inline Value operator*(const Operand& x, const Operand& y) {
   return multiply(x, y);
 }
-/// True division, as Python's `/`.
+/// Computes Python's `/`, the true division.
 inline Value operator/(const Operand& x, const Operand& y) {
   return divide(x, y);
 }

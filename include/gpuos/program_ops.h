@@ -8,7 +8,7 @@
 
 namespace gpuos {
 
-/// The rule for the dtypes of an operation's operands and of its result.
+/// Names the rule for the dtypes of an operation's operands and of its result.
 enum class OpRule : std::uint8_t {
   Leaf,        // inputs, scalars, casts, shapes: not of operands alone
   Arithmetic,  // the promoted dtype
@@ -17,7 +17,7 @@ enum class OpRule : std::uint8_t {
   Integer,     // the same, integers and bool only
   Comparison,  // the promoted dtype in, bool out
   Test,        // any dtype in, bool out
-  Parts,       // of complex ones that of a part; a real dtype stays
+  Parts,       // the dtype of a part; a real dtype stays
   Select,      // a condition and two values of the promoted dtype
   Reduction
 };
@@ -47,7 +47,7 @@ struct OpInfo {
   OpRule rule;
 };
 
-/// All of them, in the order of Op.
+/// Contains all operations in the order of Op.
 inline constexpr OpInfo kOpInfos[] = {
     {Op::Input, "input", 0, OpRule::Leaf},
     {Op::Scalar, "scalar", 0, OpRule::Leaf},

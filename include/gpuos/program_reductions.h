@@ -9,8 +9,8 @@
 
 namespace gpuos {
 
-/// Axes that a reduction goes over, negative ones counted from the end. Empty:
-/// all.
+/// Names the axes of a reduction. Negative ones are counted from the end. An
+/// empty value means all.
 using Axes = std::optional<std::vector<int>>;
 
 // NumPy's reductions. Half types are computed in float32 and rounded at the
@@ -24,7 +24,7 @@ Value any(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value all(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value count_nonzero(const Value& x, const Axes& axes = {},
                     bool keepdims = false);
-/// Over one axis, or over the flattened array.
+/// Reduces one axis, or the flattened array.
 Value argmax(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value argmin(const Value& x, const Axes& axes = {}, bool keepdims = false);
 /// Returns float64 for integers.
@@ -33,7 +33,7 @@ Value var(const Value& x, const Axes& axes = {}, double ddof = 0,
           bool keepdims = false);
 Value stddev(const Value& x, const Axes& axes = {}, double ddof = 0,
              bool keepdims = false);
-/// The vector norm of order `ord`, infinity and -infinity included.
+/// Returns the vector norm of order `ord`, which may be infinity or -infinity.
 Value norm(const Value& x, double ord = 2, const Axes& axes = {},
            bool keepdims = false);
 Value logsumexp(const Value& x, const Axes& axes = {}, bool keepdims = false);
@@ -43,23 +43,22 @@ Value log_softmax(const Value& x, const Axes& axes = {});
 // These functions take axes as NumPy does. Negative ones are counted from the
 // end. Throws: InvalidArgument for an axis that does not exist or comes twice.
 
-/// A new dimension of size 1 at place `axis` of the result.
+/// Inserts a dimension of size 1 at index `axis` of the result.
 Value expand_dims(const Value& x, int axis);
-/// Adds an axis of length 1 at each place of `axes`.
+/// Inserts a dimension of size 1 at each index of `axes`.
 Value expand_dims(const Value& x, const std::vector<int>& axes);
-/// Dimension d of the result is dimension `order[d]`. An empty order reverses
-/// them.
+/// Moves dimension `order[d]` to dimension d. An empty order reverses all.
 Value transpose(const Value& x,
                 const std::optional<std::vector<int>>& order = {});
-/// Axes `a` and `b` in each other's place.
+/// Swaps axes `a` and `b`.
 Value swapaxes(const Value& x, int a, int b);
-/// Without these axes, each of which must have one element in every call.
+/// Removes these axes. Each must have one element in every call.
 Value squeeze(const Value& x, const std::vector<int>& axes);
-/// The elements along these axes in reverse.
+/// Reverses the elements along these axes.
 Value flip(const Value& x, const Axes& axes = {});
-/// That many parts of the same size along one axis.
+/// Returns `sections` parts of one size along an axis.
 std::vector<Value> split(const Value& x, int sections, int axis = 0);
-/// The elements moved by `shift` places, the last ones to the front.
+/// Moves the elements by `shift` places, and the last ones to the front.
 Value roll(const Value& x, std::int64_t shift, int axis);
 /// Moves axis `source[i]` to place `destination[i]`. The others keep their
 /// order.

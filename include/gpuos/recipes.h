@@ -75,8 +75,8 @@ namespace gpuos {
   X(RmsNorm, 3)        /* x, weight, number eps */                           \
   X(RmsNormPlain, 2)
 
-/// The function that a request computes: one of the vocabulary, by its name, or
-/// one of the lists above. For comparisons `compute` is the operands' dtype.
+/// Names the function that a request computes, from the vocabulary or from one
+/// of the lists above. For comparisons `compute` is the operands' dtype.
 enum class Recipe : std::uint16_t {
 #define GPUOS_NAME(name, ...) name,
   GPUOS_UNARY_FUNCTIONS(GPUOS_NAME) GPUOS_BINARY_FUNCTIONS(GPUOS_NAME)

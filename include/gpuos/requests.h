@@ -18,8 +18,8 @@ class Runtime;
 
 inline constexpr std::size_t kMaxRequestOperands = 4;
 
-/// One pending operation with PyTorch's meaning. A plain value that a bridge
-/// writes in nanoseconds and has checked completely.
+/// Describes one pending operation with PyTorch's meaning. A bridge writes it
+/// in nanoseconds and has checked it completely.
 ///
 /// Elementwise recipes: each operand is cast to `compute` (conditions and masks
 /// to bool), the recipe computes in `compute`, and the result is cast to
@@ -38,13 +38,13 @@ struct Request {
   DType compute{};            // of numbers too
   DType out_dtype{};
   std::array<DType, kMaxRequestOperands> dtypes{};  // of the operands' memory
-  /// Row recipes: a bit for each axis that is reduced, and whether those axes
-  /// stay with size 1.
+  /// For row recipes: a bit for each reduced axis, and whether these axes stay
+  /// with size 1.
   std::uint8_t axes = 0;
   bool keepdims = false;
   /// kFlat: every array is contiguous with `elems` elements. Otherwise this is
-  /// the index of the output's TensorView, of which only shape and strides are
-  /// read. The views of the array operands follow it.
+  /// the index of the output's TensorView. Only its shape and strides are read.
+  /// The views of the array operands follow it.
   /// Elementwise: all have the output's shape (broadcast operands with strides
   /// 0). Row recipes: each has its own, and none is flat.
   std::uint32_t views = kFlat;

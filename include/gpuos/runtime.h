@@ -27,10 +27,9 @@ class LevelCalls;
 }
 struct RuntimeCore;
 
-/// One argument of many tasks: an address for each task, or a base address and
-/// a step.
+/// Is one argument of many tasks: an address for each, or a base and a step.
 struct Column {
-  const std::uint64_t* addresses = nullptr;  // one a task, or null
+  const std::uint64_t* addresses = nullptr;  // one per task, or null
   std::uint64_t base = 0;                    // used when `addresses` is null
   std::int64_t step_bytes = 0;
 
@@ -41,7 +40,7 @@ struct Column {
   }
 };
 
-/// Many tasks of one operator, declared independent of each other.
+/// Describes many tasks of one operator that are independent of each other.
 struct ManyTasks {
   std::size_t tasks = 0;
   DType dtype = DType::Float32;
@@ -52,8 +51,8 @@ struct ManyTasks {
   std::int64_t size = 0;                // used when `sizes` is null
 };
 
-/// Memory of the runtime's backend. Freed when the last copy is gone and the
-/// tasks submitted until then are done.
+/// Owns memory of the runtime's backend. It is freed when the last copy is gone
+/// and the tasks submitted until then are done.
 using Buffer = std::shared_ptr<void>;
 
 /// Feeds tiny operations to workers and waits for them.
@@ -102,8 +101,8 @@ class Runtime {
 
   /// Queues a program as one task. It needs several if it reduces long rows, or
   /// if results or their parts differ in shape. Inputs and outputs may have any
-  /// strides. An output may be the same buffer as an input, but not overlap one
-  /// otherwise.
+  /// strides. An output may be the same buffer as an input, but may not
+  /// overlap it otherwise.
   /// Throws: InvalidArgument if dtypes, ranks or shapes do not match the
   /// program; as submit().
   Ticket submit(const Program& program, std::span<const TensorView> inputs,
@@ -176,7 +175,7 @@ class Runtime {
   void undefine(const Operator& op);
   /// Makes a switchable name for `target`. Throws: InvalidArgument.
   Alias alias(std::string_view name, const Operator& target);
-  /// Throws: InvalidArgument with the existing names.
+  /// Throws: InvalidArgument, whose message lists the existing names.
   Operator find(std::string_view name) const;
   std::vector<std::string> operator_names() const;
 
@@ -225,7 +224,7 @@ class Runtime {
   RuntimeCore& core() const;
 
   std::shared_ptr<RuntimeCore> core_;
-  int exceptions_;  // that were on their way when it was made
+  int exceptions_;  // uncaught ones when it was made
 };
 
 }  // namespace gpuos

@@ -10,7 +10,7 @@
 
 namespace gpuos {
 
-/// A number given as a parameter. It is converted to the parameter's dtype when
+/// Is a number for a parameter. It is converted to the parameter's dtype when
 /// the task is submitted.
 class Scalar {
  public:
@@ -23,7 +23,7 @@ class Scalar {
   template <std::floating_point T>
   Scalar(T value) noexcept  // NOLINT(google-explicit-constructor)
       : kind_(Kind::Real), real_(static_cast<double>(value)) {}
-  /// A conversion would make a signalling NaN quiet.
+  /// Stores the float, because a conversion makes a signalling NaN quiet.
   Scalar(float value) noexcept  // NOLINT(google-explicit-constructor)
       : kind_(Kind::Single), single_(value) {}
   Scalar(std::complex<double> value) noexcept  // NOLINT(*-explicit-constructor)
@@ -34,11 +34,11 @@ class Scalar {
   bool is_integer() const noexcept {
     return kind_ == Kind::Integer || is_above_int64();
   }
-  /// An integer of 2^63 or more.
+  /// Returns whether it is an integer of 2^63 or more.
   bool is_above_int64() const noexcept { return kind_ == Kind::Unsigned; }
   bool is_complex() const noexcept { return kind_ == Kind::Complex; }
-  /// For is_integer(). A number above int64 has the same bits, and is thus
-  /// negative.
+  /// Requires is_integer(). Returns a number above int64 with the same bits,
+  /// and thus negative.
   std::int64_t integer() const noexcept { return integer_; }
   /// Returns the number, or the real part of a complex number.
   double real() const noexcept;
@@ -55,7 +55,7 @@ class Scalar {
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.
   std::uint64_t bits_as(DType dtype, bool is_imaginary = false) const;
-  /// Returns whether both were given alike, in every bit.
+  /// Returns whether both have the same kind and bits.
   bool is_same(const Scalar& other) const noexcept {
     return kind_ == other.kind_ && bits() == other.bits() &&
            (kind_ != Kind::Complex ||
@@ -83,7 +83,7 @@ class Scalar {
     if (kind_ == Kind::Real) return std::bit_cast<std::uint64_t>(real_);
     return static_cast<std::uint64_t>(integer_);
   }
-  /// A double on which rounding to fewer than 52 bits is rounding of the value.
+  /// Returns a double. Rounding it to fewer than 52 bits rounds the value.
   double sticky_real() const noexcept;
   float single() const noexcept;
   std::uint64_t whole_bits_as(DType dtype) const;

@@ -18,7 +18,7 @@ namespace gpuos {
 
 class Runtime;
 
-/// How a session compiles.
+/// Decides how a session compiles.
 struct SessionOptions {
   /// CUDA device ordinal. A session of a Runtime is on its device.
   int device = 0;
@@ -27,37 +27,38 @@ struct SessionOptions {
   std::vector<std::string> include_dirs{};
 };
 
-/// The results of one cell.
+/// Describes the results of one cell.
 struct CellResult {
   std::string cell;                  // "cell 3", or the name that it was given
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
   std::size_t launches = 0;
-  std::string log;  // what the compiler said
+  std::string log;  // the compiler's log
 };
 
 struct SessionStats {
   std::size_t cells = 0;
-  std::uint64_t compiled = 0;  // units that a compiler was given
-  std::uint64_t linked = 0;    // images that were linked
-  std::uint64_t loaded = 0;    // images that were loaded
+  std::uint64_t compiled = 0;  // units
+  std::uint64_t linked = 0;    // images
+  std::uint64_t loaded = 0;    // images
 };
 
-/// A variable of host code.
+/// Describes a variable of host code.
 struct HostVariableInfo {
   void* data = nullptr;
   std::size_t bytes = 0;
   std::string type;  // as C++ spells it: "int [3]"
 };
 
-/// The storage of a session's variable.
+/// Describes the storage of a session's variable.
 struct SessionVariable {
   void* data = nullptr;  // on the device, or in host memory
   std::size_t bytes = 0;
 };
 
-/// A CUDA C++ program that grows cell by cell. Later cells see earlier ones. A
-/// redefinition replaces the old version for everything that is linked later.
-/// Compiling and linking need no GPU. See docs/sessions.md.
+/// Runs a CUDA C++ program that grows cell by cell. Later cells use the
+/// definitions of earlier ones. A redefinition replaces the old version for
+/// everything that is linked later. Compiling and linking need no GPU. See
+/// docs/sessions.md.
 ///
 /// Threads: any; one cell at a time.
 /// Lifetime: its kernels and operators may outlive it.
@@ -65,7 +66,7 @@ class Session {
  public:
   /// Throws: InvalidArgument, BackendUnavailable without NVRTC.
   explicit Session(SessionOptions options = {});
-  /// For operators of `runtime`, which must outlive the session.
+  /// Makes operators for `runtime`, which must outlive the session.
   explicit Session(Runtime& runtime, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
@@ -73,7 +74,7 @@ class Session {
 
   /// Adds the definitions of a cell, runs its launches, and waits for those
   /// without a named stream. On an error no definition is kept. `name` is for
-  /// messages; empty: "cell <number>".
+  /// messages. An empty name means "cell <number>".
   /// Throws: CompileError, InvalidArgument, BackendUnavailable, CudaError.
   ///
   /// Host code of a cell runs on this thread. If it throws, its definitions
@@ -103,9 +104,9 @@ class Session {
   /// Throws: InvalidArgument if it is not bound.
   void unbind(std::string_view name);
 
-  /// "k", "a::k", "k(int)" for one of several, "k<float>" for a template: the
-  /// newest version, linked and loaded. The handle keeps that version.
-  /// Throws: InvalidArgument, CompileError, BackendUnavailable, CudaError.
+  /// Links and loads the newest version of "k", "a::k", the overload "k(int)"
+  /// or the template "k<float>". The handle keeps that version. Throws:
+  /// InvalidArgument, CompileError, BackendUnavailable, CudaError.
   Kernel kernel(std::string_view name);
   Kernel operator[](std::string_view name) { return kernel(name); }
   /// Returns a kernel that is the newest version of the name at each launch,
@@ -129,8 +130,8 @@ class Session {
   /// Throws: CompileError.
   std::string variable_type(std::string_view name);
 
-  /// The storage of a variable, loaded if it was not, or of one of host code.
-  /// Throws: InvalidArgument, BackendUnavailable, CudaError.
+  /// Returns the storage of a variable of the device or of host code. Loads it
+  /// if needed. Throws: InvalidArgument, BackendUnavailable, CudaError.
   SessionVariable variable(std::string_view name);
   /// Copies the whole variable, after the kernels that run now.
   /// Throws: InvalidArgument if `bytes` is not its size.
@@ -149,11 +150,11 @@ class Session {
                          std::string_view operator_name = {},
                          const std::vector<std::string>& params = {});
 
-  /// Everything as one CUBIN in which each variable has its storage.
+  /// Returns everything as one CUBIN in which each variable has its storage.
   /// Throws: CompileError if something is defined nowhere.
   std::string export_cubin();
 
-  /// Functions, kernels and variables, sorted.
+  /// Returns the sorted names of functions, kernels and variables.
   std::vector<std::string> names() const;
   SessionStats stats() const;
 

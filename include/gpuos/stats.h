@@ -42,7 +42,7 @@
 
 namespace gpuos {
 
-/// A snapshot of one runtime.
+/// Is a snapshot of one runtime.
 struct Stats {
 #define GPUOS_STAT(type, name, text) type name{};
   GPUOS_STATS(GPUOS_STAT)

@@ -2,8 +2,8 @@
 
 namespace gpuos {
 
-/// A stream of the caller, as the driver's handle. Empty: gpuos' choice, which
-/// the function that takes it names.
+/// Is a stream of the caller, as the driver's handle. If it is empty, gpuos
+/// chooses, as the called function documents.
 struct Stream {
   void* handle = nullptr;
   bool is_named = false;

@@ -12,14 +12,14 @@ namespace gpuos {
 
 inline constexpr int kMaxDims = 8;
 
-/// Addresses from `low` to just before `high`.
+/// Contains the addresses from `low` to just before `high`.
 struct ByteRange {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
 };
 
-/// A buffer of one element type, contiguous or with strides. It owns nothing.
-/// Built-in and whole operators take only contiguous ones.
+/// Describes a buffer of one dtype, contiguous or with strides. It owns
+/// nothing. Built-in and whole operators take only contiguous buffers.
 ///
 /// Lifetime: the memory must stay valid until every task that was submitted
 /// with it is done. Buffers of Runtime::allocate() ensure this: their memory is
@@ -71,7 +71,7 @@ struct TensorView {
     return *this;
   }
 
-  /// Units: elements. Negative if any dimension is.
+  /// Returns the number of elements, or -1 if a dimension is negative.
   std::int64_t size() const noexcept {
     std::int64_t product = 1;
     for (int i = 0; i < dims; ++i) {
@@ -109,7 +109,7 @@ struct TensorView {
   bool has_c_strides() const noexcept;
 };
 
-/// "(2, 3) float32", or "(3, 2) float32 with strides (1, 3)", for messages.
+/// Returns "(2, 3) float32", or "(3, 2) float32 with strides (1, 3)".
 std::string to_string(const TensorView& view);
 
 }  // namespace gpuos

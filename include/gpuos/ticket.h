@@ -4,8 +4,8 @@
 
 namespace gpuos {
 
-/// A caller waits on this range of one runtime's queue. It is a plain value,
-/// which may be copied, shared between threads and dropped.
+/// Is the range of one runtime's queue on which a caller waits. It is a value
+/// that may be copied, shared between threads and dropped.
 struct Ticket {
   static constexpr std::uint16_t kAllBefore = 0xffff;
 

@@ -75,9 +75,9 @@ py::dict interface_of(Array& array) {
   const Borrow borrow(array);
   const TensorView& view = borrow.view();
   if (package_of(view.dtype) != "numpy") {
-    throw py::attribute_error("the array interfaces have no " +
+    throw py::attribute_error("the array interfaces do not have " +
                               std::string(name_of(view.dtype)) +
-                              "; take this array through DLPack");
+                              "; use DLPack");
   }
   borrow.mark_exported();
   borrow.wait();

@@ -136,9 +136,10 @@ OperatorDefinition definition_from(
           &params, &dtype, &inputs, &checked})
       is_alone = is_alone && other->is_none();
     if (!is_alone)
-      throw InvalidArgument(base.name +
-                            ": expected a Definition and no other argument, "
-                            "which it says itself");
+      throw InvalidArgument(
+          base.name +
+          ": expected no other argument with a Definition, got "
+          "more");
     OperatorDefinition renamed = given->given;
     renamed.name = std::move(base.name);
     return renamed;

@@ -191,7 +191,7 @@ void check_version(std::uint32_t major, Role role) {
 // __dlpack_device__.
 void check_place(const MemoryKind& wanted, dlpack::Device device, Role role) {
   if (is_in(wanted, device)) return;
-  refuse(role, "memory where __dlpack_device__ says that it is",
+  refuse(role, "memory on the device that __dlpack_device__ returns",
          "DLPack device type " + std::to_string(device.type) + ", number " +
              std::to_string(device.id));
 }
@@ -224,8 +224,8 @@ void check_unmarked(PyObject* object, const TensorView& view, Role role) {
       view.has_strides || is_complex(view.dtype) || view.size() == 1;
   if (!may_be_marked) return;
   if (is_true(object, "is_conj") || is_true(object, "is_neg")) {
-    refuse(role, "a tensor that lies in memory as it is",
-           "one to be conjugated or negated; pass "
+    refuse(role, "a tensor without pending conjugation or negation",
+           "one with it; pass "
            "tensor.resolve_conj().resolve_neg()");
   }
 }

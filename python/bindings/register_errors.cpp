@@ -92,7 +92,7 @@ void rethrow_into_python(const std::exception_ptr& error) {
     const std::string text = e.what();
     PyErr_SetString(PyExc_MemoryError,
                     text == std::bad_alloc().what()
-                        ? "gpuos: expected room for more, there is none"
+                        ? "gpuos: expected free memory, got none"
                         : ("gpuos: " + text).c_str());
   } catch (const std::length_error&) {
     PyErr_SetString(PyExc_MemoryError,

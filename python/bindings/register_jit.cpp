@@ -68,7 +68,7 @@ void check_one_origin(const ModuleRequest& asked) {
        !is_empty(asked.include_dirs) || !asked.options.is_none()))
     throw py::type_error(
         "JitModule: expected name_expressions, headers, include_dirs and "
-        "options beside a source, got them beside an image that is compiled "
+        "options with a source, got them with an image, which is compiled "
         "already");
 }
 

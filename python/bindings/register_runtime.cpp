@@ -173,8 +173,7 @@ OperatorPtr define(RuntimeObject& self, py::object name,
       is_alone = is_alone && other->is_none();
     if (!is_alone)
       throw InvalidArgument(
-          "define: expected a Definition and no other argument, which it says "
-          "itself");
+          "define: expected no other argument with a Definition, got more");
     return define_given(self, *given);
   }
   OperatorDefinition base;

@@ -51,8 +51,8 @@ class Transaction {
                                  : text_of(name, "transaction: define: name");
     if (given != nullptr && !expression.is_none())
       throw InvalidArgument(
-          "transaction: define: expected a Definition and no other argument, "
-          "which it says itself");
+          "transaction: define: expected no other argument with a "
+          "Definition, got more");
     const py::object& body = given != nullptr ? name : expression;
     changes_.push_back(
         {.definition = definition_from(std::move(base), body, source,

@@ -174,7 +174,7 @@ void read_addresses(ManyTasks& many, std::span<PyObject* const> objects,
                     const Keywords& keywords, const char* name) {
   if (keywords.dtype == nullptr) {
     throw InvalidArgument(std::string(name) +
-                          ": expected dtype= beside sizes=, got none");
+                          ": expected dtype= with sizes=, got none");
   }
   many.dtype = dtype_of(keywords.dtype);
   const auto check = [&](const char* what, std::size_t count) {
@@ -219,7 +219,7 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
   const auto named = keywords.inputs();
   if (!named.empty() && keywords.out == nullptr)
     throw InvalidArgument(std::string(name) +
-                          ": expected out= beside inputs by name, got none");
+                          ": expected out= with inputs by name, got none");
   objects.insert(objects.end(), named.begin(), named.end());
   if (keywords.out != nullptr) objects.push_back(keywords.out);
   if (objects.empty() || objects.size() > kMaxArguments) {

@@ -175,9 +175,9 @@ py::object compute_in(DType dtype, const std::string& name,
     given += is_value(x) ? std::string(name_of(native<Value>(x)->dtype()))
                          : type_text(x);
   }
-  throw InvalidArgument(name + ": expected operands of which the result is " +
-                        std::string(name_of(dtype)) +
-                        " without losing their kind of number, got " + given);
+  throw InvalidArgument(name + ": expected operands that cast to " +
+                        std::string(name_of(dtype)) + " by 'same_kind', got " +
+                        given);
 }
 
 py::object compute_ufunc(const py::object& ufunc, const std::string& name,

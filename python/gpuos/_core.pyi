@@ -1,4 +1,4 @@
-"""The compiled part of gpuos."""
+"""Contains the compiled part of gpuos."""
 
 import os
 from collections.abc import (
@@ -31,182 +31,187 @@ from gpuos.watching import Watch
 __version__: str
 
 def _add_library_dir(path: str) -> None:
-    """Announce a folder with CUDA libraries."""
+    """Add a folder in which gpuos looks for CUDA libraries."""
 
 def _diagnose() -> list[Finding]:
-    """Return what was looked for, as a list of Finding."""
+    """Look for libraries, devices and headers. Return a list of Finding."""
 
 def _bridge(runtime: Runtime) -> Any:
-    """The functions of gpuos/bridge.h and this runtime, as a capsule
-    "gpuos.bridge" of a gpuos::Bridge. The runtime lives as long.
+    """Return the functions of gpuos/bridge.h for this runtime, as a capsule
+    "gpuos.bridge" that contains a gpuos::Bridge. The capsule keeps the runtime alive.
     """
 
 def _enter(scheduler: Any) -> Any: ...
 def _leave(scheduler: Any, kind: Any, error: Any, trace: Any) -> None: ...
 def _make_deterministic(runtime: Runtime) -> Runtime:
-    """As if the runtime had been made with deterministic=True, for what is
-    submitted from now on. Returns it.
+    """Make later submissions deterministic, as the option of that name does. Return the
+    runtime.
     """
 
 def _bytes_of(array: Array) -> npt.NDArray[np.uint8]:
-    """Wait, and return the elements in C order as an ndarray of uint8:
-    the memory itself where that is possible.
+    """Wait, and return the elements in C order as an ndarray of uint8. The ndarray is a
+    view of the memory if that is possible.
     """
 
 def _set_bytes(array: Array, source: object) -> None:
-    """Copy a buffer of as many bytes into a new array."""
+    """Copy a buffer of the same number of bytes into a new array."""
 
 def _dtype_name(array: Array) -> str:
-    """Of its elements, also where NumPy has no such dtype."""
+    """Return the name of the dtype, also if NumPy does not have this dtype."""
 
 def _is_shared(runtime: Runtime) -> bool:
-    """Whether it is the default runtime of a device."""
+    """Return whether the runtime is the default runtime of a device."""
 
 def _is_over(ticket: Ticket, timeout: float) -> bool:
-    """Whether it is done, or has failed, within some seconds."""
+    """Wait up to `timeout` seconds. Return whether the task is done or has failed."""
 
 def _first_done(tickets: Iterable[Ticket], timeout: float) -> list[int]:
-    """Wait until some are done, or have failed; return their places, at
-    most 64.
+    """Wait until some tickets are done or have failed. Return the indices of at most 64
+    of them.
     """
 
 def _overlap(a: Array, b: Array) -> bool:
-    """Whether two arrays have memory in common, but for one view."""
+    """Return whether two arrays share memory and are not the same view."""
 
 def _view_at(array: Array, index: Any) -> Array:
-    """The view of what an index means, also of one element."""
+    """Return the view that an index selects, also a view of one element."""
 
 def _is_number(array: Array) -> bool:
-    """Whether in-place operators make a new array."""
+    """Return whether in-place operators make a new array."""
 
 def _set_number(array: Array, is_number: bool) -> None: ...
 def _share(runtime: Runtime, is_shared: bool = ...) -> Runtime:
-    """Whether the runtime refuses to be closed. Returns it."""
+    """Set whether the runtime refuses to be closed. Return the runtime."""
 
 def _has_captured(runtime: Runtime) -> bool:
-    """Whether a captured CUDA graph runs tasks of it."""
+    """Return whether a captured CUDA graph runs the runtime's tasks."""
 
 def _operations() -> dict[str, int]: ...
 def _watch_arrays(watch: Any) -> None:
-    """Have a gpuos::ArrayWatch, from a capsule "gpuos.array_watch", told of
-    tasks on foreign arrays, until the process ends.
+    """Register a gpuos::ArrayWatch, from a capsule "gpuos.array_watch". Until the process
+    ends, gpuos notifies it of tasks on foreign arrays.
     """
 
 def _live_runtimes() -> dict[int, Runtime]:
-    """Those that are not closed, by number, the oldest first."""
+    """Return the runtimes that are not closed, by number, oldest first."""
 
 def _stats_now(runtime: Runtime) -> dict[str, Any]:
-    """stats() that leaves deferred operations alone."""
+    """Return stats() without running deferred operations."""
 
 def _wait_for_all(runtime: Runtime, timeout: float | None) -> bool:
-    """synchronize() that leaves failures to others; return whether all was
-    done in time.
+    """Wait as synchronize() does, but do not raise errors of tasks. Return whether
+    everything was done in time.
     """
 
 def _secure_variable(name: str) -> str | None:
-    """A variable of the environment, as secure_getenv gives it."""
+    """Return a variable of the environment, as secure_getenv does."""
 
 def _cache_info() -> CacheInfo:
-    """Return where the cache is and how large."""
+    """Return the folders and the sizes of the cache."""
 
 def _cached_images() -> list[CachedImage]:
     """Read and check every file of the cache."""
 
 def _prune_cache(max_bytes: int) -> tuple[int, int]:
-    """Return how many files and bytes were removed."""
+    """Remove files until the cache is small enough. Return the number of removed files
+    and bytes.
+    """
 
 def _clear_cache() -> tuple[int, int]:
-    """Return how many files and bytes were removed."""
+    """Remove all files. Return the number of removed files and bytes."""
 
 @final
 class CacheLevel:
-    """One folder of compiled images."""
+    """Describes one folder of compiled images."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def folder(self) -> str:
-        """Empty if none is wanted."""
+        """Return the path. It is empty if this level has no folder."""
     @property
     def why_off(self) -> str:
-        """Why it is not used; empty if it is."""
+        """Return why the folder is not used. The text is empty if it is used."""
     @property
     def is_writable(self) -> bool:
-        """Whether files can be added."""
+        """Return whether files can be added."""
     @property
     def entries(self) -> int:
-        """How many images."""
+        """Return the number of images."""
     @property
     def bytes(self) -> int:
-        """Of all of them."""
+        """Return the size of all images."""
 
 @final
 class CacheInfo:
-    """The disk cache of compiled operators."""
+    """Describes the disk cache of compiled operators."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def own(self) -> CacheLevel:
-        """The level that is written."""
+        """Return the level that is written."""
     @property
     def read_only(self) -> CacheLevel:
-        """The level of GPUOS_CACHE_READONLY_DIR."""
+        """Return the level of GPUOS_CACHE_READONLY_DIR."""
     @property
     def max_bytes(self) -> int:
-        """How large the own level may grow."""
+        """Return the maximum size of the written level."""
 
 @final
 class CachedImage:
-    """A file of the cache."""
+    """Describes a file of the cache."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def path(self) -> str:
-        """Of the file."""
+        """Return the file's path."""
     @property
     def is_read_only(self) -> bool:
-        """Whether it is in the read-only level."""
+        """Return whether the file is in the read-only level."""
     @property
     def state(self) -> str:
-        """ "good", "bad" or "other schema"."""
+        """Return "good", "bad" or "other schema"."""
     @property
     def problem(self) -> str:
-        """Empty if it is good."""
+        """Return what is wrong. The text is empty if the file is good."""
     @property
     def name(self) -> str:
-        """Such as "axpy.cu"."""
+        """Return the name of the source, such as "axpy.cu"."""
     @property
     def arch(self) -> str:
-        """Such as "sm_90"."""
+        """Return the architecture, such as "sm_90"."""
     @property
     def registers(self) -> int:
-        """Per thread."""
+        """Return the number of registers of a thread."""
     @property
     def bytes(self) -> int:
-        """Of the file."""
+        """Return the file's size."""
     @property
     def used(self) -> float:
-        """When last, in seconds since 1970."""
+        """Return the time of the last use, in seconds since 1970."""
 
 class Error(RuntimeError):
-    """Base of all errors of gpuos but wrong types."""
+    """Is the base class of all errors of gpuos except TypeError."""
 
 class InvalidArgument(Error, ValueError):
-    """The caller broke a documented rule. Nothing was queued."""
+    """Reports a broken rule for an argument. Nothing was queued."""
 
 class OutOfRange(InvalidArgument, OverflowError):
-    """A number is too large, or too small, for its type. Nothing was queued."""
+    """Reports a number outside of the range of its type. Nothing was queued."""
 
 class BackendUnavailable(Error):
-    """The backend, or something that it needs, is not on this machine. The message says what to install."""
+    """Reports that this machine lacks the backend or something that it needs. The message
+    says what to install.
+    """
 
 class CudaError(Error):
-    """A driver call failed: `code` is the driver's number, `call` the call."""
+    """Reports a failed driver call. `code` is the driver's number and `call` is the call."""
 
     code: int
     call: str
 
 class CompileError(Error):
-    """Device code did not compile, link or fit; `log` is the compiler's.
+    """Reports device code that does not compile, link or fit. `log` is the compiler's
+    log.
 
-    `file`, `line` and `column` (from 1; 0: not known) are the first
-    error's, as #line says; `excerpt` is the line and a caret.
+    `file`, `line` and `column` are the place of the first error, as #line sets it. The
+    column begins at 1 and is 0 if it is not known. `excerpt` is the line and a caret.
     """
 
     log: str
@@ -216,59 +221,62 @@ class CompileError(Error):
     excerpt: str
 
 class HostError(Error):
-    """Host code of a session threw: `type` as C++ spells it, and its `text`."""
+    """Reports an exception of a session's host code. `type` is its type in C++, and
+    `text` its message.
+    """
 
     type: str
     text: str
 
 class TaskError(Error):
-    """A task failed while it ran; `operator` names the operator."""
+    """Reports that a task failed while it ran. `operator` is the name of its operator."""
 
     operator: str
 
 class QueueClosed(Error):
-    """The runtime was closed."""
+    """Reports that the runtime was closed."""
 
 class Cancelled(Error):
-    """The caller took back what it had asked for."""
+    """Reports that the caller cancelled its request."""
 
 class Timeout(Error, TimeoutError):
-    """A deadline passed before the thing that was waited for."""
+    """Reports that a wait reached its deadline."""
 
 @final
 class Finding:
-    """One thing that gpuos looked for on this machine."""
+    """Describes one thing that gpuos looked for on this machine."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def what(self) -> str:
-        """Such as "driver" or "nvrtc"."""
+        """Return the name of the thing, such as "driver" or "nvrtc"."""
     @property
     def found(self) -> bool:
-        """Whether it is usable."""
+        """Return whether it is usable."""
     @property
     def version(self) -> str:
-        """Empty if unknown."""
+        """Return the version. The text is empty if it is unknown."""
     @property
     def where(self) -> str:
-        """A path, or empty."""
+        """Return the path. The text may be empty."""
     @property
     def hint(self) -> str:
-        """What to install if it is missing."""
+        """Return what to install if it is missing."""
     @property
     def searched(self) -> list[str]:
-        """The places that were looked at, best first."""
+        """Return the places that were searched, best first."""
 
 @final
 class Ticket:
-    """What submit() returns: wait for it, or ask if it is done.
+    """Represents the tasks of one submit(). A caller waits for them, or asks whether they
+    are done.
 
-    Hashable; equal tickets mean the same tasks.
+    Tickets are hashable. Equal tickets represent the same tasks.
     """
     @property
     def done(self) -> bool:
-        """Whether the task is done. Raises TaskError if it failed."""
+        """Return whether the task is done. Raise TaskError if it failed."""
     def wait(self, timeout: float | None = None) -> None:
-        """Wait for the task; the same as Runtime.wait(ticket, timeout)."""
+        """Wait for the task as Runtime.wait(ticket, timeout) does."""
     def add_done_callback(
         self, callback: Callable[[Ticket], object], /
     ) -> None:
@@ -277,82 +285,79 @@ class Ticket:
         Parameters
         ----------
         callback : callable
-            Called at once if it is done now, else in a thread of gpuos: it
-            should be short, as the next one waits for it. What it raises goes
-            to sys.unraisablehook.
+            Called at once if it is done now, else in a thread of gpuos. It
+            should be short, because the next one waits for it. Its exceptions
+            go to sys.unraisablehook.
         """
     def __await__(self) -> Generator[Any]: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
-        """Raise PicklingError: it means nothing in another process."""
+        """Raise PicklingError, because a ticket is valid only in its process."""
 
 _Index: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
 @final
 class Array:
-    """Memory of a runtime with a shape and a dtype, or a view of one.
+    """Owns memory of a runtime with a shape and a dtype, or is a view of it.
 
-    Made by Runtime.array(), empty() and zeros(), in C order without gaps.
-    Indexing as NumPy's, T, transpose() and reshape() give views that share
-    the memory and keep it alive. Operators, NumPy's functions and most of
-    its methods give new arrays and return at once; they are collected into
-    one program, see fuse(), until somebody looks. NumPy, CuPy, PyTorch and JAX take an
-    array without a copy through DLPack or the array interfaces: that waits
-    for the tasks that use it now, not for those submitted later.
+    Runtime.array(), empty() and zeros() make arrays, in C order without gaps. Indexing as
+    NumPy's, T, transpose() and reshape() return views that share the memory and keep it
+    alive. Operators, NumPy's functions and most methods return new arrays at once. gpuos
+    collects them into one program, as fuse() does, until a caller reads a result. NumPy,
+    CuPy, PyTorch and JAX take an array without a copy through DLPack or the array
+    interfaces. That waits for the tasks that use the array now, not for later ones.
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each axis."""
+        """Return the number of elements along each axis."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The element type, as a NumPy dtype; one that NumPy lacks needs
+        """Return the element type as a NumPy dtype. A dtype that NumPy lacks needs
         ml_dtypes.
         """
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """Return the number of axes."""
     @property
     def size(self) -> int:
-        """How many elements."""
+        """Return the number of elements."""
     @property
     def itemsize(self) -> int:
-        """How many bytes one element has."""
+        """Return the number of bytes of one element."""
     @property
     def nbytes(self) -> int:
-        """How many bytes its elements have."""
+        """Return the number of bytes of all elements."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis."""
+        """Return the number of bytes from one element to the next, for each axis."""
     @property
     def T(self) -> Array:
-        """A view with the axes reversed."""
+        """Return a view with the axes reversed."""
     @property
     def mT(self) -> Array:
-        """As numpy.ndarray.mT; computed by a task."""
+        """Return what numpy.ndarray.mT returns. A task computes it."""
     @property
     def real(self) -> Array:
-        """A view of the real parts; of real elements, of themselves."""
+        """Return a view of the real parts. For a real dtype, return a view of the elements."""
     @real.setter
     def real(self, value: Any) -> None: ...
     @property
     def imag(self) -> Array:
-        """A view of the imaginary parts; of real elements, new zeros."""
+        """Return a view of the imaginary parts. For a real dtype, return new zeros."""
     @imag.setter
     def imag(self, value: Any) -> None: ...
     @property
     def ptr(self) -> int:
-        """The address of the first element. Keep the array alive while it is
-        used.
-        """
+        """Return the address of the first element. Keep the array alive while you use it."""
     @property
     def runtime(self) -> Runtime:
-        """The Runtime whose memory it is, and that runs its operators."""
+        """Return the Runtime that owns the memory and runs the operators."""
     @property
     def device(self) -> str:
-        """ "host", or such as "cuda:0"."""
+        """Return "host", or a name such as "cuda:0"."""
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
     @property
@@ -363,42 +368,42 @@ class Array:
         Parameters
         ----------
         copy : bool
-            False, host backend only: a view of the same memory. Tasks
-            submitted later change it.
+            False, on the host backend only: return a view of the same memory.
+            Later tasks change it.
 
         Raises
         ------
         InvalidArgument
-            If it was freed, or cannot be a view.
+            If the array was freed, or cannot be a view.
         TypeError
-            For a dtype that NumPy lacks, without ml_dtypes.
+            If NumPy lacks the dtype and ml_dtypes is not installed.
         TaskError
-            If the runtime is dead. A task that failed is told
-            by its ticket, synchronize() and close().
+            If the runtime is dead. The ticket of a failed task,
+            synchronize() and close() report its error.
         """
     def copy_from(self, source: npt.ArrayLike) -> None:
-        """Copy `source` here, after the tasks that use this memory.
+        """Copy `source` into this array, after the tasks that use its memory.
 
         Parameters
         ----------
         source : array_like, of this shape and dtype
-            Made contiguous only if needed.
+            It is copied to a contiguous array only if needed.
 
         Raises
         ------
         InvalidArgument
-            If shape or dtype differ, or for a view with
-            gaps or another order.
+            If the shape or dtype differs, or if this is a view with gaps or
+            in another order.
         """
     def transpose(
         self, *axes: SupportsIndex | Sequence[SupportsIndex] | None
     ) -> Array:
-        """transpose(*axes): a view with the axes in another order.
+        """Return a view with the axes in another order.
 
         Parameters
         ----------
         *axes : int
-            Each axis once, as numbers or one tuple; none reverses them.
+            Each axis once, as numbers or one tuple. No argument reverses them.
 
         Raises
         ------
@@ -406,35 +411,34 @@ class Array:
             If an axis is missing, unknown or given twice.
         """
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Array:
-        """reshape(*shape): a view with another shape, in C order.
+        """Return a view with another shape, in C order.
 
         Parameters
         ----------
         *shape : int
-            Numbers or one tuple; one of them may be -1.
+            Numbers or one tuple. One of them may be -1.
 
         Raises
         ------
         InvalidArgument
-            If that would need a copy, or the sizes differ.
+            If this needs a copy, or the sizes differ.
         """
     def __copy__(self) -> Array: ...
     def __deepcopy__(self, memo: Any, /) -> Array: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
     def __dask_tokenize__(self) -> tuple[Any, ...]: ...
     def free(self) -> None:
-        """Give the memory back once the tasks that use it are done.
+        """Release the memory once the tasks that use it are done.
 
-        Any later use raises InvalidArgument. If the address went out (a
-        view, ptr, an array interface), the memory stays until this
-        object goes.
+        Any later use raises InvalidArgument. If a view, ptr or an array interface has
+        published the address, the memory stays allocated until this object is deleted.
         """
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
     def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Array:
-        """As NumPy's: a view by integers, slices, None, ... and tuples of
-        them. Integers for all axes give the element as it is now, an array
-        without axes that cannot be written; x[i, ...] is a view of it.
+        """Return a view by integers, slices, None, ... and tuples of them, as NumPy does.
+        Integers for all axes return a copy of the element, a read-only array without
+        axes. x[i, ...] is a view of it.
         """
     def __array__(
         self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
@@ -452,20 +456,19 @@ class Array:
         self, *, api_version: str | None = None
     ) -> ModuleType: ...
     def to_device(self, device: str, /, *, stream: None = None) -> Array:
-        """This array, or a copy of it in the default runtime of another
-        device.
+        """Return this array, or its copy in the default runtime of another device.
 
         Parameters
         ----------
         device : str
-            As in default_runtime().
+            The device, as for default_runtime().
         stream : None
-            There is no choice: the copy waits.
+            Must be None, because the copy waits.
 
         Raises
         ------
         InvalidArgument
-            For another text.
+            If `device` names no device.
         BackendUnavailable
             If there is no such GPU.
         """
@@ -476,7 +479,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.all; computed by a task."""
+        """Run numpy.ndarray.all as a task."""
     def any(
         self,
         axis: _Axes = None,
@@ -484,7 +487,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.any; computed by a task."""
+        """Run numpy.ndarray.any as a task."""
     def argmax(
         self,
         axis: _Axes = None,
@@ -492,7 +495,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.argmax; computed by a task."""
+        """Run numpy.ndarray.argmax as a task."""
     def argmin(
         self,
         axis: _Axes = None,
@@ -500,7 +503,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.argmin; computed by a task."""
+        """Run numpy.ndarray.argmin as a task."""
     def max(
         self,
         axis: _Axes = None,
@@ -508,7 +511,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.max; computed by a task."""
+        """Run numpy.ndarray.max as a task."""
     def min(
         self,
         axis: _Axes = None,
@@ -516,7 +519,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.min; computed by a task."""
+        """Run numpy.ndarray.min as a task."""
     def ptp(
         self,
         axis: _Axes = None,
@@ -524,7 +527,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.ptp; computed by a task."""
+        """Run numpy.ndarray.ptp as a task."""
     def mean(
         self,
         axis: _Axes = None,
@@ -533,7 +536,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.mean; computed by a task."""
+        """Run numpy.ndarray.mean as a task."""
     def prod(
         self,
         axis: _Axes = None,
@@ -542,7 +545,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.prod; computed by a task."""
+        """Run numpy.ndarray.prod as a task."""
     def sum(
         self,
         axis: _Axes = None,
@@ -551,7 +554,7 @@ class Array:
         out: Array | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.sum; computed by a task."""
+        """Run numpy.ndarray.sum as a task."""
     def std(
         self,
         axis: _Axes = None,
@@ -561,7 +564,7 @@ class Array:
         ddof: float = 0.0,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.std; computed by a task."""
+        """Run numpy.ndarray.std as a task."""
     def var(
         self,
         axis: _Axes = None,
@@ -571,53 +574,53 @@ class Array:
         ddof: float = 0.0,
         keepdims: bool = False,
     ) -> Array:
-        """As numpy.ndarray.var; computed by a task."""
+        """Run numpy.ndarray.var as a task."""
     def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> Array:
-        """As numpy.ndarray.astype; computed by a task."""
+        """Run numpy.ndarray.astype as a task."""
     def clip(
         self, min: Any = None, max: Any = None, *, out: Array | None = None
     ) -> Array:
-        """As numpy.ndarray.clip; computed by a task."""
+        """Run numpy.ndarray.clip as a task."""
     def conj(self) -> Array:
-        """As numpy.ndarray.conj; computed by a task."""
+        """Run numpy.ndarray.conj as a task."""
     def conjugate(self) -> Array:
-        """As numpy.ndarray.conjugate; computed by a task."""
+        """Run numpy.ndarray.conjugate as a task."""
     def copy(self, order: str = "C") -> Array:
-        """As numpy.ndarray.copy; computed by a task."""
+        """Run numpy.ndarray.copy as a task."""
     def dot(self, b: Any, *, out: Array | None = None) -> Array:
-        """As numpy.ndarray.dot; computed by a task."""
+        """Run numpy.ndarray.dot as a task."""
     def fill(self, value: npt.ArrayLike) -> None:
-        """As numpy.ndarray.fill; computed by a task."""
+        """Run numpy.ndarray.fill as a task."""
     def flatten(self, order: str = "C") -> Array:
-        """As numpy.ndarray.flatten; computed by a task."""
+        """Run numpy.ndarray.flatten as a task."""
     def item(self, *index: SupportsIndex) -> Any:
-        """As numpy.ndarray.item; computed by a task."""
+        """Wait, and return what numpy.ndarray.item returns."""
     def ravel(self, order: str = "C") -> Array:
-        """As numpy.ndarray.ravel; computed by a task."""
+        """Run numpy.ndarray.ravel as a task."""
     def round(self, decimals: int = 0, *, out: Array | None = None) -> Array:
-        """As numpy.ndarray.round; computed by a task."""
+        """Run numpy.ndarray.round as a task."""
     def cumprod(
         self,
         axis: SupportsIndex | None = None,
         dtype: npt.DTypeLike | None = None,
         out: Array | None = None,
     ) -> Array:
-        """As numpy.ndarray.cumprod; computed by a task."""
+        """Run numpy.ndarray.cumprod as a task."""
     def cumsum(
         self,
         axis: SupportsIndex | None = None,
         dtype: npt.DTypeLike | None = None,
         out: Array | None = None,
     ) -> Array:
-        """As numpy.ndarray.cumsum; computed by a task."""
+        """Run numpy.ndarray.cumsum as a task."""
     def diagonal(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1
     ) -> Array:
-        """As numpy.ndarray.diagonal; computed by a task."""
+        """Run numpy.ndarray.diagonal as a task."""
     def repeat(
         self, repeats: npt.ArrayLike, axis: SupportsIndex | None = None
     ) -> Array:
-        """As numpy.ndarray.repeat; computed by a task."""
+        """Run numpy.ndarray.repeat as a task."""
     def trace(
         self,
         offset: int = 0,
@@ -626,7 +629,7 @@ class Array:
         dtype: npt.DTypeLike | None = None,
         out: Array | None = None,
     ) -> Array:
-        """As numpy.ndarray.trace; computed by a task."""
+        """Run numpy.ndarray.trace as a task."""
     def argpartition(self, *args: object, **kwargs: object) -> NoReturn: ...
     def argsort(self, *args: object, **kwargs: object) -> NoReturn: ...
     def choose(self, *args: object, **kwargs: object) -> NoReturn: ...
@@ -675,11 +678,11 @@ class Array:
     @property
     def view(self) -> NoReturn: ...
     def squeeze(self, axis: _Axes = None) -> Array:
-        """As numpy.ndarray.squeeze; computed by a task."""
+        """Return what numpy.ndarray.squeeze returns."""
     def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """As numpy.ndarray.swapaxes; computed by a task."""
+        """Return what numpy.ndarray.swapaxes returns."""
     def tolist(self) -> Any:
-        """As numpy.ndarray.tolist; computed by a task."""
+        """Wait, and return what numpy.ndarray.tolist returns."""
     def __array_ufunc__(
         self, ufunc: Any, method: str, /, *args: Any, **kwargs: Any
     ) -> Any: ...
@@ -756,58 +759,60 @@ class Array:
 
 @final
 class Operator:
-    """A defined operator, from Runtime.define() or find()."""
+    """Represents a defined operator, from Runtime.define() or find()."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def name(self) -> str:
-        """The name that submit() takes."""
+        """Return the name that submit() takes."""
     @property
     def is_defined(self) -> bool:
-        """False after undefine()."""
+        """Return whether it is defined. It is not after undefine()."""
     @property
     def params(self) -> dict[str, str]:
-        """Scalar parameters of the current version: name to dtype, in order."""
+        """Return the current version's scalar parameters: name to dtype, in order."""
     @property
     def defaults(self) -> dict[str, int | float | complex]:
-        """Default values of the current version: name of a parameter to number."""
+        """Return the current version's default values: name of a parameter to number."""
     @property
     def inputs(self) -> tuple[str, ...] | None:
-        """Names of the inputs that submit() takes, in order, as a tuple of str;
-        None: they have no names.
+        """Return the names of the inputs that submit() takes, in order. None means that
+        they have no names.
         """
     @property
     def _reduces(self) -> bool:
-        """Whether its expression has a reduction."""
+        """Return whether the expression has a reduction."""
     @property
     def expression(self) -> str | None:
-        """What it computes, as text; None: it is a whole operator, or built in."""
+        """Return the text of the expression. Return None for a whole or built-in operator."""
     @property
     def version(self) -> int:
-        """Number of the current version: 1, and one more for each replace() and rollback().
-        0 after undefine().
+        """Return the number of the current version. It begins at 1, and each replace()
+        and rollback() adds 1. Return 0 after undefine().
         """
     @property
     def versions(self) -> list[OperatorVersion]:
-        """Those that are loaded, the current one last: a list of OperatorVersion."""
+        """Return a list with an OperatorVersion for each loaded version, the current one
+        last.
+        """
     @property
     def definition(self) -> Definition:
-        """What define() takes to make its current version: a Definition.
-        Raises InvalidArgument for what is built in, undefined or of a Session.
+        """Return the Definition that makes the current version. Raise InvalidArgument for
+        an operator that is built in, undefined or of a Session.
         """
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any, /) -> Self: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
-        """Pickles give its definition."""
+        """Pickle the definition."""
     def __dask_tokenize__(self) -> tuple[Any, ...]: ...
 
 @final
 class Definition:
-    """All that Runtime.define() takes, to be kept and sent: from
-    Operator.definition, or made of the same arguments.
+    """Contains all arguments of Runtime.define(), so that they can be stored and sent.
 
-    It cannot be changed. Operators are pickled as their definitions; what comes of
-    one in another process is what the operator was when it was sent, whatever it
-    becomes meanwhile.
+    Operator.definition returns one, and the class takes the same arguments as define(). A
+    definition cannot be changed. An operator is pickled as its definition. Another
+    process therefore gets the operator as it was when it was sent, even if it changes
+    later.
 
     Examples
     --------
@@ -835,57 +840,55 @@ class Definition:
         tiered: bool = False,
         checked: bool | None = None,
     ) -> None:
-        """Keep what Runtime.define() is given; it is looked at there."""
+        """Store the arguments. Runtime.define() checks them."""
     @property
     def name(self) -> str:
-        """The name that the operator gets."""
+        """Return the name that the operator gets."""
     @property
     def expression(self) -> str | None:
-        """Its text; None: it has none."""
+        """Return the text of the expression, or None."""
     @property
     def source(self) -> str | None:
-        """CUDA C++ of a whole operator; None: it has none."""
+        """Return the CUDA C++ of a whole operator, or None."""
     @property
     def ptx(self) -> bytes | None:
-        """As bytes, not the path; None: it has none."""
+        """Return the contents of `ptx` as bytes, or None."""
     @property
     def ltoir(self) -> bytes | None:
-        """As bytes, not the path; None: it has none."""
+        """Return the contents of `ltoir` as bytes, or None."""
     @property
     def cubin(self) -> bytes | None:
-        """As bytes, not the path; None: it has none."""
+        """Return the contents of `cubin` as bytes, or None."""
     @property
     def symbol(self) -> str | None:
-        """The function of `ptx`, `ltoir` or `cubin`; None: it has none."""
+        """Return the function of `ptx`, `ltoir` or `cubin`, or None."""
     @property
     def params(
         self,
     ) -> dict[str, str | tuple[str, int | float | complex]]:
-        """A new dict: name to dtype, or to (dtype, default value), in order."""
+        """Return a new dict from name to dtype, or to (dtype, default value), in order."""
     @property
     def dtype(self) -> tuple[str, ...] | None:
-        """Names of the arrays' dtypes, as a tuple; None: those of define()."""
+        """Return the names of the arrays' dtypes. None means define()'s default."""
     @property
     def inputs(self) -> tuple[str, ...] | int | None:
-        """Names of the inputs, as a tuple, or how many there are; None: what
-        define() makes of it.
-        """
+        """Return the names of the inputs or their number. None means define()'s default."""
     @property
     def elementwise(self) -> bool:
-        """As for define()."""
+        """Return the argument of define()."""
     @property
     def tiered(self) -> bool:
-        """As for define()."""
+        """Return the argument of define()."""
     @property
     def checked(self) -> bool | None:
-        """As for define(); None: as GPUOS_CHECKED says."""
+        """Return the argument of define(). None means that GPUOS_CHECKED decides."""
     @property
     def version(self) -> int:
-        """Of the operator that it was taken from; 0: of none."""
+        """Return the version of the operator that it was taken from, or 0."""
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits that say what is computed, the same in every
-        process: two names may have one.
+        """Return 64 hexadecimal digits that identify the computation in every process.
+        Operators with two names may have one digest.
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -900,65 +903,64 @@ def _load_definition(
 
 @final
 class OperatorVersion:
-    """One of the bodies that an operator has had, from Operator.versions."""
+    """Describes one body that an operator has had, from Operator.versions."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def number(self) -> int:
-        """1 for the first, and one more for each replace() and rollback()."""
+        """Return its number. It begins at 1, and each replace() and rollback() adds 1."""
     @property
     def before(self) -> int:
-        """The version that Runtime.rollback() takes back; 0: none."""
+        """Return the version that Runtime.rollback() restores. Return 0 if there is none."""
     @property
     def expression(self) -> str | None:
-        """Its text; None: it is a whole operator, or built in."""
+        """Return the text of the expression. Return None for a whole or built-in operator."""
     @property
     def source(self) -> str | None:
-        """CUDA C++ of a whole operator; None: it is none, or built in."""
+        """Return the CUDA C++ of a whole operator, or None."""
     @property
     def params(self) -> dict[str, str]:
-        """Scalar parameters: name to dtype, in order."""
+        """Return the scalar parameters: name to dtype, in order."""
     @property
     def defaults(self) -> dict[str, int | float | complex]:
-        """Their default values: name of a parameter to number."""
+        """Return the default values: name of a parameter to number."""
     @property
     def symbol(self) -> str | None:
-        """The function of `ptx`, `ltoir` or `cubin`; None: it is none of those."""
+        """Return the function of `ptx`, `ltoir` or `cubin`, or None."""
     @property
     def is_builtin(self) -> bool:
-        """Whether it is the operator that every runtime has."""
+        """Return whether it is the operator that every runtime has."""
     @property
     def is_current(self) -> bool:
-        """Whether submit() ran it when this was read."""
+        """Return whether submit() ran this version when it was read."""
 
 @final
 class Alias:
-    """A name that points at an operator.
+    """Represents a name that points to an operator.
 
-    A switch is one store: tasks submitted before it run the operator that
-    they were submitted with.
+    A switch is one store. Tasks that were submitted before it run the old target.
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def name(self) -> str:
-        """The name that submit() takes."""
+        """Return the name that submit() takes."""
     @property
     def target(self) -> Operator:
-        """The operator that the name means now."""
+        """Return the operator that the name points to now."""
     def switch(self, target: str | Operator | Alias) -> None:
-        """Point at another operator that takes the same arguments.
+        """Point to another operator that takes the same arguments.
 
         Raises
         ------
         InvalidArgument
-            If it takes others, or is not defined.
+            If it takes other arguments, or is not defined.
         """
     def rollback(self) -> None:
-        """Back to the target before the last switch; the last 256 can be taken back.
+        """Restore the target before the last switch. An alias stores 256 switches.
 
         Raises
         ------
         InvalidArgument
-            If there is none.
+            If there is no earlier target.
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn: ...
 
@@ -966,10 +968,10 @@ class Alias:
 class _RuntimeType(type): ...
 
 class Runtime(metaclass=_RuntimeType):
-    """Feeds tiny operations to workers that stay, and waits for them.
+    """Feeds tiny operations to persistent workers and waits for them.
 
-    Tasks behave as if they ran one after the other in the order of submission.
-    Every method may be called from any thread; a wait lets other threads run.
+    Tasks behave as if they ran one after the other in the order of submission. Any thread
+    may call any method. A wait lets other threads run.
 
     Examples
     --------
@@ -1002,14 +1004,14 @@ class Runtime(metaclass=_RuntimeType):
         worker_image: str | None = None,
         # end
     ) -> None:
-        """Start the workers. None for any option means its default; all
-        but the first three are given by keyword.
+        """Start the workers. None selects an option's default. All except
+        the first three are given by keyword.
 
         Parameters
         ----------
         backend : str
-            cuda, host, or auto: what GPUOS_BACKEND says, else cuda if there is a
-            GPU that works, else host
+            cuda, host, or auto: the value of GPUOS_BACKEND, else cuda if there is a
+            usable GPU, else host
         device : int
             number of the GPU
         residency : str
@@ -1024,7 +1026,7 @@ class Runtime(metaclass=_RuntimeType):
             fewest of its affinity mask, its control group's quota and
             OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE
         threads_per_worker : int
-            of one on the GPU; a multiple of 32, 32 to 256
+            threads of a worker on the GPU; a multiple of 32, 32 to 256
         linger_us : float
             idle time after which workers leave
         lease_us : float
@@ -1034,30 +1036,30 @@ class Runtime(metaclass=_RuntimeType):
         submit_timeout_s : float
             longest wait of a submission for room in the queue
         pending_bytes : int
-            memory that was given back and that deferred operations and pending
-            tasks still use: an allocation beyond it waits for the oldest of them
+            freed memory that deferred operations and pending tasks still use: an
+            allocation beyond it waits for the oldest of them
         flush_after_us : float
             longest time that a task waits for its burst
         compile_programs_after : int
-            calls after which a program is compiled in the background, of large
-            arrays fewer; 0: never; none given: 32 on a GPU, 1,000 on the host,
-            whose compiler takes longer
+            calls after which a program is compiled in the background, fewer with
+            large arrays; 0: never; None: 32 on a GPU, 1,000 on the host, whose
+            compiler takes longer
         deterministic : bool
             sums and products of reals have the same bits in every run: on a GPU the
-            number of columns decides the order in which they are put together; on
-            the host that is always so
+            number of columns decides the order of additions; the host backend
+            always does this
         versions : int
             versions of an operator that stay loaded, for rollback(); 1 to 256
         worker_image : str
-            which one a GPU gets: embedded, ptx, nvrtc, or auto: the first of them
+            the image that a GPU loads: embedded, ptx, nvrtc, or auto: the first
             that fits
 
         Raises
         ------
         InvalidArgument
-            For a value out of range.
+            If a value is out of range.
         BackendUnavailable
-            If something is missing; the message says what to install.
+            If something is missing. The message says what to install.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -1069,13 +1071,13 @@ class Runtime(metaclass=_RuntimeType):
     ) -> None: ...
     @property
     def backend(self) -> Literal["host", "cuda"]:
-        """ "host" or "cuda"."""
+        """Return "host" or "cuda"."""
     @property
     def is_closed(self) -> bool:
-        """Whether close() was called."""
+        """Return whether close() was called."""
     @property
     def options(self) -> dict[str, Any]:
-        """What the runtime was set up with, defaults included."""
+        """Return the options of the runtime, including the defaults."""
     def array(
         self, source: npt.ArrayLike, dtype: npt.DTypeLike | None = None
     ) -> Array:
@@ -1084,54 +1086,54 @@ class Runtime(metaclass=_RuntimeType):
         Parameters
         ----------
         source : array_like, any shape
-            Of an element type of docs/python.md; what NumPy lacks is of ml_dtypes.
+            Its dtype is in docs/python.md. ml_dtypes has those that NumPy lacks.
         dtype : dtype or None
-            Convert to it first; None keeps the source's.
+            The elements are converted to it. None keeps the source's.
         """
     def empty(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: npt.DTypeLike = "float32",
     ) -> Array:
-        """Return an array of the runtime's memory; its elements are not set.
+        """Return an array in the runtime's memory. Its elements are not set.
 
         Parameters
         ----------
         shape : int or sequence of int
         dtype : dtype
-            "bfloat16" too, which NumPy has not.
+            Also "bfloat16", which NumPy does not have.
         """
     def zeros(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: npt.DTypeLike = "float32",
     ) -> Array:
-        """Return an array of zeros; the filling is a task like any other."""
+        """Return an array of zeros. A task fills it."""
     def ones(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: npt.DTypeLike = "float32",
     ) -> Array:
-        """Return an array of ones; the filling is a task like any other."""
+        """Return an array of ones. A task fills it."""
     def full(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         value: npt.ArrayLike,
         dtype: npt.DTypeLike | None = None,
     ) -> Array:
-        """Return an array of one number; the filling is a task like any other.
+        """Return an array that is filled with a value. A task fills it.
 
         Parameters
         ----------
         shape : int or sequence of int
         value : number, or an array that broadcasts to the shape
         dtype : dtype or None
-            None: that of the value, as NumPy's.
+            None selects the value's dtype, as in NumPy.
 
         Raises
         ------
         InvalidArgument
-            If the value does not broadcast, or no dtype holds it.
+            If the value does not broadcast, or no dtype can represent it.
         """
     def arange(
         self,
@@ -1140,14 +1142,14 @@ class Runtime(metaclass=_RuntimeType):
         step: Any = 1,
         dtype: npt.DTypeLike | None = None,
     ) -> Array:
-        """Return evenly spaced numbers, made by NumPy and copied.
+        """Return evenly spaced numbers. NumPy makes them, and gpuos copies them.
 
         Parameters
         ----------
         start, stop, step : number
-            As of numpy.arange(): start alone is the stop.
+            As for numpy.arange(). A single number is the stop.
         dtype : dtype or None
-            None: int64 or float64, as NumPy's.
+            None selects int64 or float64, as in NumPy.
         """
     def linspace(
         self,
@@ -1158,7 +1160,7 @@ class Runtime(metaclass=_RuntimeType):
         endpoint: bool = True,
         dtype: npt.DTypeLike | None = None,
     ) -> Array:
-        """Return numbers from start to stop, made by NumPy and copied.
+        """Return numbers from start to stop. NumPy makes them, and gpuos copies them.
 
         Parameters
         ----------
@@ -1167,18 +1169,18 @@ class Runtime(metaclass=_RuntimeType):
         endpoint : bool
             Whether stop is the last one.
         dtype : dtype or None
-            None: float64, as NumPy's.
+            None selects float64, as in NumPy.
         """
     def zeros_like(
         self, like: Any, dtype: npt.DTypeLike | None = None
     ) -> Array:
-        """Return zeros of an array's shape.
+        """Return zeros with the shape of an array.
 
         Parameters
         ----------
-        like : array of anybody
+        like : array of any library
         dtype : dtype or None
-            None: the array's.
+            None selects the array's dtype.
         """
     def submit(
         self,
@@ -1191,30 +1193,30 @@ class Runtime(metaclass=_RuntimeType):
     ) -> Ticket:
         """Queue one task and return its ticket.
 
-        Takes gpuos.Array, NumPy arrays (host backend, no copy) and whatever speaks
-        DLPack or an array interface; contiguous, one dtype. Memory of other libraries
-        is held until the task is done; do not resize it before.
+        The arrays are gpuos.Array, NumPy arrays (host backend, no copy) or objects with
+        DLPack or an array interface. They are contiguous and have one dtype. gpuos holds
+        memory of other libraries until the task is done. Do not resize it before that.
 
         Parameters
         ----------
         op : str, Operator or Alias
-            What to run: "add", "sub", "mul", "div", "copy", "fill" or a defined one.
+            "add", "sub", "mul", "div", "copy", "fill" or a defined operator.
         *inputs : array, shape of `out`
-            In the order of the operator's `inputs`; the last ones, or all, may come by
-            name instead.
+            In the order of the operator's `inputs`. The last ones, or all, may be
+            passed by name instead.
         out : array
-            Receives the result. May be one of the inputs.
+            Receives the result. It may be one of the inputs.
         stream : None, int or stream object
-            CUDA backend: the stream to run in, such as torch.cuda.current_stream().
-            None: the runtime's own, which other streams are not ordered with.
+            The stream to run in, such as torch.cuda.current_stream(). None selects
+            the runtime's stream, which is not ordered with other streams.
         **params : number or array
             The operator's scalars, such as value=0 for "fill", and inputs by name.
 
         Raises
         ------
         InvalidArgument
-            Before anything is queued: shapes or dtypes that differ, an array with
-            gaps, in the wrong memory, freed or read-only, an unknown name.
+            If shapes or dtypes differ, a name is unknown, or an array has gaps, is
+            in other memory, freed or read-only. Nothing was queued.
         QueueClosed
             If the runtime was closed.
         Timeout
@@ -1240,27 +1242,27 @@ class Runtime(metaclass=_RuntimeType):
     ) -> Ticket:
         """Queue many tasks of one operator that are independent of each other.
 
-        Each column is one argument of all tasks; the last one receives the results:
+        Each column is one argument of all tasks. The last one receives the results:
 
-        - an array of one or more dimensions: a task for each row of its first axis;
-        - a list or tuple of arrays: a task for each;
+        - an array of one or more dimensions: a task for each row of its first axis
+        - a list or tuple of arrays: a task for each array
         - with `sizes`: an ndarray of int64 or uint64 addresses. Nothing is checked or
-          held: the memory must stay valid until the ticket is done.
+          held. The memory must stay valid until the ticket is done.
 
         Parameters
         ----------
         op : str, Operator or Alias
-            What to run.
+            The operator to run.
         *columns : array, sequence of arrays, or ndarray of addresses, shape (tasks,)
             Inputs, then the output unless `out` is given.
-        out : the same
+        out : as a column
             The output, instead of the last column.
         sizes : int or ndarray of int64, shape (tasks,)
-            Elements of each task. Makes every column one of addresses.
+            Elements of each task. Every column then contains addresses.
         dtype : str or numpy.dtype
-            Of the memory that addresses point at.
+            The dtype of the memory at the addresses.
         stream, **params
-            As for submit(); the same for all tasks.
+            As for submit(), for all tasks.
 
         Raises
         ------
@@ -1279,12 +1281,12 @@ class Runtime(metaclass=_RuntimeType):
         ticket : Ticket
             From submit() or submit_many() of this runtime.
         timeout : float or None
-            Seconds; None waits for ever. Ctrl-C ends the wait.
+            Seconds. None waits without a limit. Ctrl-C ends the wait.
 
         Raises
         ------
         Timeout
-            If they are not done in time.
+            If the tasks are not done in time.
         TaskError
             If one of them failed.
         """
@@ -1294,22 +1296,22 @@ class Runtime(metaclass=_RuntimeType):
         Parameters
         ----------
         timeout : float or None
-            Seconds; None waits for ever.
+            Seconds. None waits without a limit.
 
         Raises
         ------
         Timeout
-            If it is not done in time.
+            If the tasks are not done in time.
         TaskError
             If a task failed.
         """
     def flush(self, stream: Any = None) -> None:
-        """Launch now what waits for a burst; the host backend never waits.
+        """Launch the tasks that wait for a burst. On the host backend none waits.
 
         Parameters
         ----------
         stream : None, int or stream object
-            Only that stream's tasks; None: every stream's.
+            Only this stream's tasks. None means all streams.
         """
     def define(
         self,
@@ -1329,52 +1331,52 @@ class Runtime(metaclass=_RuntimeType):
         tiered: bool = False,
         checked: bool | None = None,
     ) -> Operator:
-        """Make an operator while tasks flow.
+        """Make an operator while tasks run.
 
-        An expression is a program as those of fuse(): it can be used at once, since it
-        is interpreted, and is compiled when it was called often.
+        An expression is a program, as fuse() makes it. It can be used at once, because it
+        is interpreted first and compiled after many calls.
 
         Parameters
         ----------
         name : str, Definition or Operator
-            A new name; letters, digits and "_". A Definition says all of the rest, as
-            does an operator, of another runtime or process; an operator that has its
-            name and its digest already is what is returned.
+            A new name of letters, digits and "_". A Definition, or an operator of
+            another runtime or process, contains all other arguments. An existing
+            operator with its name and digest is returned.
         expression : str
             Such as "o = alpha * x + y" or "o = sum(x, axis=-1) / n". Names that are
-            not parameters or functions are inputs.
+            neither parameters nor functions are inputs.
         source : str, keyword only
-            Instead: CUDA C++ with GPUOS_OPERATOR(name) { ... }, compiled and loaded.
+            CUDA C++ with GPUOS_OPERATOR(name) { ... }, instead of an expression.
         ptx : str, bytes or path, keyword only
-            Instead, on a GPU: what another compiler made of an extern "C" function.
-            Elementwise it takes the elements at one place, then the parameters, and
-            returns the output's; else the addresses of the output and of the inputs,
-            the parameters, and three int64: the output's elements, the lane, and how
-            many lanes there are.
+            On a GPU: an extern "C" function that another compiler made. An elementwise
+            function takes one element of each input, then the parameters, and returns
+            the output's element. Any other takes the addresses of the output and of the
+            inputs, the parameters, and three int64: the number of elements of the
+            output, the lane, and the number of lanes.
         ltoir, cubin : bytes or path, keyword only
-            The same as LTO-IR, or as a relocatable CUBIN.
+            Such a function as LTO-IR, or as a relocatable CUBIN.
         symbol : str, keyword only
-            The name of that function. None: the operator's.
+            The name of that function. None selects the operator's name.
         params : dict of str to dtype, or to (dtype, number), keyword only
-            Scalars that submit() takes by keyword, in this order. One with a number,
-            its default value, need not be given; those come last.
+            Scalars that submit() takes by keyword, in this order. The number is a
+            default value. Parameters with one come last.
         dtype : dtype or sequence of dtypes, keyword only
-            Of the arrays. None: any for an expression, float32 for all others, which
-            have one.
+            The arrays' dtypes. None means any dtype for an expression, and float32 for
+            all others, which have one.
         inputs : sequence of str or int, keyword only
-            Names of the inputs, in order: submit() takes them by place or by name; or
-            how many there are. None: those of an expression in order of first use, any
-            number for a `source`. `ptx`, `ltoir` and `cubin` need it.
+            Names of the inputs, in order, or their number. submit() takes inputs by
+            position or by name. None means an expression's inputs in order of first
+            use, and any number for a `source`. `ptx`, `ltoir` and `cubin` need it.
         elementwise : bool, keyword only
-            All but expressions: element i depends on elements i alone, so that shapes
-            must agree and a large task may be split.
+            For all except expressions: output element i depends only on input elements
+            i. Shapes must then agree, and a large task may be split.
         tiered : bool, keyword only
-            `source` only: begin with what the compiler makes soonest; optimised code
-            takes its place when it is ready. The host backend compiles once.
+            For `source` only: compile quickly first, and replace the code when
+            optimised code is ready. The host backend compiles once.
         checked : bool, keyword only
-            `source` only: an index out of range and an argument read as another type
-            read 0, or write nowhere, and the task fails with TaskError. None: if
-            GPUOS_CHECKED is 1.
+            For `source` only: an access with an index out of range, or to an argument
+            of another type, reads 0 or writes nothing. The task then fails with
+            TaskError. None means yes if GPUOS_CHECKED is 1.
 
         Raises
         ------
@@ -1382,9 +1384,9 @@ class Runtime(metaclass=_RuntimeType):
             If the name is taken, the expression is wrong, or an object has no such
             function.
         CompileError
-            All but expressions: with the compiler's messages in `log`.
+            For all except expressions. `log` contains the compiler's messages.
         BackendUnavailable
-            If a compiler is missing, and for `ptx`, `ltoir` and `cubin` on the host.
+            If a compiler is missing, or `ptx`, `ltoir` or `cubin` is given on the host.
 
         Examples
         --------
@@ -1402,7 +1404,7 @@ class Runtime(metaclass=_RuntimeType):
         Parameters
         ----------
         definitions : iterable of dict or Definition
-            The arguments of define() by name, 'name' among them.
+            The arguments of define() by name, including 'name'.
 
         Raises
         ------
@@ -1435,20 +1437,20 @@ class Runtime(metaclass=_RuntimeType):
     ) -> int:
         """Give an operator a new body that takes the same arguments.
 
-        Tasks submitted before run the old one. A failure leaves the old one working.
-        The old one stays loaded, for rollback().
+        Tasks that were submitted before run the old body. If this fails, the old body
+        stays current. The old body stays loaded for rollback().
 
         Parameters
         ----------
         op : str or Operator
-            What to replace; it may be built in.
+            The operator to replace. It may be built in.
         expression, source, ptx, ltoir, cubin, symbol, params, dtype, inputs,
         elementwise, checked
-            As for define(); None keeps what the operator has. `params` may be more
-            than define() was given, with default values. A Definition in the place
-            of `expression` says all of them; its name is not used.
+            As for define(). None keeps the operator's value. `params` may add
+            parameters with default values. A Definition as `expression` contains all
+            of them. Its name is not used.
         expected : int, optional
-            The version that is replaced. None: whichever is there.
+            The version that is replaced. None means the current one.
 
         Returns
         -------
@@ -1458,7 +1460,7 @@ class Runtime(metaclass=_RuntimeType):
         Raises
         ------
         InvalidArgument, CompileError, BackendUnavailable
-            As define(); InvalidArgument too if somebody else came first and the
+            As define(). Also InvalidArgument if another thread came first and the
             version is not the expected one.
         """
     def rollback(
@@ -1468,20 +1470,20 @@ class Runtime(metaclass=_RuntimeType):
         to: int | None = None,
         expected: int | None = None,
     ) -> int:
-        """Make an operator run again what an earlier version ran.
+        """Run an earlier version of an operator again.
 
-        Nothing is compiled, and there is no pause: tasks submitted before run what
-        they were submitted with.
+        Nothing is compiled, and there is no pause. Tasks that were submitted before are
+        not affected.
 
         Parameters
         ----------
         op : str or Operator
-            What is taken back.
+            The operator to roll back.
         to : int, optional
-            A version among Operator.versions. None: the one before the current; called
-            again, the one before that.
+            A version of Operator.versions. None means the version before the current
+            one. A second call restores the version before that.
         expected : int, optional
-            The version that is current. None: whichever is there.
+            The current version. None accepts any.
 
         Returns
         -------
@@ -1491,42 +1493,42 @@ class Runtime(metaclass=_RuntimeType):
         Raises
         ------
         InvalidArgument
-            If there is no such version, if it is not loaded any more, or if the current
+            If there is no such version, if it is no longer loaded, or if the current
             one is not the expected one.
         """
     def restore(self, op: str | Operator) -> int:
-        """Make a built-in operator itself again.
+        """Give a built-in operator its own body again.
 
         Parameters
         ----------
         op : str or Operator
-            What was replaced; if it was not, nothing changes.
+            The operator. If it was not replaced, nothing changes.
 
         Returns
         -------
         int
-            The number of its version.
+            The number of the new version.
 
         Raises
         ------
         InvalidArgument
-            If it is not built in.
+            If the operator is not built in.
         """
     def transaction(self) -> Transaction:
-        """Return a Transaction: definitions and replacements that become
-        visible together.
+        """Return a Transaction, whose definitions and replacements become visible
+        together.
 
         >>> with rt.transaction() as change:
         ...     change.replace("step", "o = x + v")
         ...     change.replace("kick", "o = v - x")
         """
     def undefine(self, op: str | Operator | Alias) -> None:
-        """Forget an operator; its code is unloaded after its last task.
+        """Remove an operator. Its code is unloaded after its last task.
 
         Parameters
         ----------
         op : str, Operator or Alias
-            Its name is free afterwards.
+            Its name can be used again afterwards.
         """
     def alias(self, name: str, op: str | Operator | Alias) -> Alias:
         """Make a name for an operator that can be switched and rolled back.
@@ -1536,7 +1538,7 @@ class Runtime(metaclass=_RuntimeType):
         name : str
             A new name, for submit().
         op : str, Operator or Alias
-            What it means at first.
+            The first target.
 
         Raises
         ------
@@ -1544,27 +1546,28 @@ class Runtime(metaclass=_RuntimeType):
             If the name is taken.
         """
     def find(self, name: str) -> Operator:
-        """Return the operator of that name.
+        """Return the operator with that name.
 
         Raises
         ------
         InvalidArgument
-            With the names there are.
+            If there is none. The message lists all names.
         """
     def operators(self) -> list[str]:
         """Return the names of all operators."""
     def fuse(self, function: Callable[..., Any]) -> Fused:
-        """Make one program of a Python function; gpuos.fuse(function, runtime=self).
+        """Make one program from a Python function, as gpuos.fuse(function, runtime=self)
+        does.
 
         Parameters
         ----------
         function : callable
-            Of operators and NumPy's functions; docs/programs.md says what it may do.
+            It uses operators and NumPy's functions, as docs/programs.md describes.
 
         Returns
         -------
         Fused
-            Called with arrays and numbers, it runs the program.
+            A call with arrays and numbers runs the program.
         """
     def watch(
         self,
@@ -1575,66 +1578,65 @@ class Runtime(metaclass=_RuntimeType):
     ) -> Watch:
         """Replace an operator, or a fused function, whenever its file is saved.
 
-        A text that names GPUOS_OPERATOR is a whole operator, any other an expression.
-        What does not compile leaves the old one running.
+        A text that contains GPUOS_OPERATOR is a whole operator. Any other text is an
+        expression. If the new text does not compile, the old operator stays.
 
         Parameters
         ----------
         op : str, Operator or Fused
-            Keeps the arguments that it takes, as in replace().
+            It keeps its arguments, as in replace().
         path : path, optional
-            The file; of a Fused, if not given, the one that its function stands in,
-            which is run anew as a module.
+            The file. The default for a Fused is the file that contains its function.
+            That file runs again as a module.
         on_error : callable, optional
-            Called with the error of a save, in the thread that replaces; the logger
-            "gpuos.watch" has it if not given.
+            Called with the error of a save, in the thread that replaces. By default the
+            logger "gpuos.watch" reports it.
 
         Returns
         -------
         Watch
-            With `path` and close(); it is a context manager. It ends with the runtime.
+            A context manager with `path` and close(). It ends with the runtime.
 
         Raises
         ------
         InvalidArgument
-            If others may write the file, or its folder.
+            If other users may write the file or its folder.
         """
     def stats(self) -> Stats:
-        """Return counters and what the runtime chose, as a dict.
+        """Return counters and the choices of the runtime, as a dict.
 
-        Names end in their unit; the tiles of a large task count as tasks.
+        Names end in their unit. Each tile of a large task counts as a task.
         """
     def session(
         self,
         options: JitOptions | Sequence[str] | None = None,
         include_dirs: Sequence[str | os.PathLike[str]] = ...,
     ) -> Session:
-        """A session whose functions can become operators of this runtime."""
+        """Return a session whose functions can become operators of this runtime."""
     def close(self) -> None:
-        """Run what is pending, stop the workers and raise what went wrong.
+        """Run pending work, stop the workers and raise pending errors.
 
         A second call does nothing. A with-block calls it.
 
         Raises
         ------
         InvalidArgument
-            For the runtime of default_runtime(), which a with-block leaves open.
+            If default_runtime() made it. A with-block leaves such a runtime open.
         """
 
 @final
 class Transaction:
-    """Definitions and replacements that become visible together when the
-    `with` block ends, or not at all: from Runtime.transaction().
+    """Makes definitions and replacements visible together when the `with` block ends, or
+    none of them. Runtime.transaction() returns one.
 
-    No submission sees some of them and not the others. Everything is
-    compiled at the end of the block, which raises what define() and
-    replace() raise; then nothing has changed. A block that raises changes
-    nothing either.
+    No submission sees only some of the changes. Everything is compiled at the end of the
+    block, which raises the errors of define() and replace(). After an error, in the
+    compilation or in the block, nothing has changed.
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     def __getattr__(self, name: str, /) -> NoReturn: ...
     def __enter__(self) -> Self:
-        """Begin."""
+        """Begin the transaction."""
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1660,7 +1662,7 @@ class Transaction:
         elementwise: bool = True,
         checked: bool | None = None,
     ) -> None:
-        """Define an operator as Runtime.define() does; find() has it after the block."""
+        """Define an operator as Runtime.define() does. After the block, find() returns it."""
     def replace(
         self,
         op: str | Operator,
@@ -1688,38 +1690,37 @@ _Operand: TypeAlias = Any
 class Value:
     """Stands for an array or a number while a function is traced.
 
-    It has NumPy's operators, its elementwise functions and reductions. Its
-    dtype and its number of axes are known, its shape and its numbers are
-    not.
+    It has NumPy's operators, elementwise functions and reductions. Its dtype and its
+    number of axes are known. Its shape and its elements are not known.
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The element type, as a NumPy dtype."""
+        """Return the element type as a NumPy dtype."""
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """Return the number of axes."""
     @property
     def _is_number(self) -> bool: ...
     def _told(self) -> Any: ...
     @property
     def T(self) -> Value:
-        """Axes reversed."""
+        """Reverse the axes."""
     @property
     def mT(self) -> Value:
-        """The last two axes swapped."""
+        """Swap the last two axes."""
     @property
     def real(self) -> Value:
-        """The real part."""
+        """Return the real part."""
     @property
     def imag(self) -> Value:
-        """The imaginary part."""
+        """Return the imaginary part."""
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the axes; who asks is traced for each shape."""
+        """Return the sizes of the axes. A function that uses them is traced for each shape."""
     @property
     def size(self) -> int:
-        """How many elements."""
+        """Return the number of elements."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Value]: ...
     def max(
@@ -1781,9 +1782,9 @@ class Value:
         keepdims: bool = False,
     ) -> Value: ...
     def astype(self, dtype: npt.DTypeLike, **kwargs: object) -> Value:
-        """The same numbers as another dtype."""
+        """Convert to another dtype."""
     def transpose(self, *args: Any) -> Value:
-        """Axes in another order."""
+        """Return the axes in another order."""
     def swapaxes(self, axis1: int, axis2: int) -> Value: ...
     def clip(self, *args: Any, **kwargs: Any) -> Value: ...
     def round(self, *args: Any, **kwargs: Any) -> Value: ...
@@ -1792,13 +1793,13 @@ class Value:
     def copy(self, *args: object) -> Value: ...
     def __getitem__(self, index: Any, /) -> Value: ...
     def reshape(self, *args: Any, order: str = "C") -> Value:
-        """The same elements in C order under another shape."""
+        """Return the elements in C order with another shape."""
     def ravel(self, order: str = "C") -> Value:
-        """All elements along one axis."""
+        """Return all elements along one axis."""
     def flatten(self, order: str = "C") -> Value:
-        """All elements along one axis."""
+        """Return all elements along one axis."""
     def squeeze(self, axis: _Axes = None) -> Value:
-        """Without axes that have one element: those named, or all."""
+        """Remove the named axes, or all axes, that have one element."""
     def _broadcast_to(self, shape: Any) -> Value: ...
     def _filled(self, number: Any, dtype: npt.DTypeLike) -> Value: ...
     def __array_ufunc__(
@@ -1867,81 +1868,81 @@ class _Functions:
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @staticmethod
     def relu(x: Value) -> Value:
-        """max(x, 0); NaN stays."""
+        """Return max(x, 0). NaN stays NaN."""
     @staticmethod
     def selu(x: Value) -> Value:
-        """torch.nn.functional.selu."""
+        """Return what torch.nn.functional.selu returns."""
     @staticmethod
     def logsigmoid(x: Value) -> Value:
-        """log(sigmoid(x))."""
+        """Return log(sigmoid(x))."""
     @staticmethod
     def mish(x: Value) -> Value:
-        """x * tanh(softplus(x))."""
+        """Return x * tanh(softplus(x))."""
     @staticmethod
     def softsign(x: Value) -> Value:
-        """x / (1 + |x|)."""
+        """Return x / (1 + |x|)."""
     @staticmethod
     def hardsigmoid(x: Value) -> Value:
-        """clip(x + 3, 0, 6) / 6."""
+        """Return clip(x + 3, 0, 6) / 6."""
     @staticmethod
     def hardswish(x: Value) -> Value:
-        """x * clip(x + 3, 0, 6) / 6."""
+        """Return x * clip(x + 3, 0, 6) / 6."""
     @staticmethod
     def sigmoid(x: Value) -> Value:
-        """1 / (1 + exp(-x))."""
+        """Return 1 / (1 + exp(-x))."""
     @staticmethod
     def silu(x: Value) -> Value:
-        """x * sigmoid(x)."""
+        """Return x * sigmoid(x)."""
     @staticmethod
     def erf(x: Value) -> Value:
-        """The error function."""
+        """Return the error function."""
     @staticmethod
     def erfc(x: Value) -> Value:
-        """1 - erf(x)."""
+        """Return 1 - erf(x)."""
     @staticmethod
     def lgamma(x: Value) -> Value:
-        """The logarithm of |gamma(x)|."""
+        """Return the logarithm of |gamma(x)|."""
     @staticmethod
     def rsqrt(x: Value) -> Value:
-        """1 / sqrt(x)."""
+        """Return 1 / sqrt(x)."""
     @staticmethod
     def leaky_relu(x: Value, negative_slope: _Operand = 0.01) -> Value:
-        """x where it is above 0, else negative_slope * x."""
+        """Return x where it is above 0, else negative_slope * x."""
     @staticmethod
     def elu(x: Value, alpha: _Operand = 1.0) -> Value:
-        """x where it is above 0, else alpha * expm1(x)."""
+        """Return x where it is above 0, else alpha * expm1(x)."""
     @staticmethod
     def celu(x: Value, alpha: _Operand = 1.0) -> Value:
-        """x where it is above 0, else alpha * expm1(x / alpha)."""
+        """Return x where it is above 0, else alpha * expm1(x / alpha)."""
     @staticmethod
     def gelu(x: Value, approximate: str = "none") -> Value:
-        """x * P(X <= x) of a normal X, or its approximation by tanh."""
+        """Return x * P(X <= x) of a normal X, or its approximation by tanh."""
     @staticmethod
     def softplus(
         x: Value, beta: _Operand = 1.0, threshold: _Operand = 20.0
     ) -> Value:
-        """log1p(exp(beta * x)) / beta; x where beta * x is above threshold."""
+        """Return log1p(exp(beta * x)) / beta, or x where beta * x is above threshold."""
     @staticmethod
     def hardtanh(
         x: Value, min_val: _Operand = -1.0, max_val: _Operand = 1.0
     ) -> Value:
-        """clip(x, min_val, max_val)."""
+        """Return clip(x, min_val, max_val)."""
     @staticmethod
     def logsumexp(
         x: Value, axis: _Axes = None, keepdims: bool = False
     ) -> Value:
-        """log(sum(exp(x))), without overflow."""
+        """Return log(sum(exp(x))) without overflow."""
     @staticmethod
     def count_nonzero(
         x: Value, axis: _Axes = None, keepdims: bool = False
     ) -> Value:
-        """How many elements are not 0."""
+        """Return the number of elements that are not 0."""
     @staticmethod
     def softmax(x: Value, axis: _Axes = -1) -> Value:
-        """exp(x) / sum(exp(x))."""
+        """Return exp(x) / sum(exp(x))."""
     @staticmethod
     def log_softmax(x: Value, axis: _Axes = -1) -> Value:
-        """log(softmax(x))."""
+        """Return log(softmax(x))."""
     @staticmethod
     def norm(
         x: Value,
@@ -1949,22 +1950,22 @@ class _Functions:
         axis: _Axes = None,
         keepdims: bool = False,
     ) -> Value:
-        """The norm of vectors along `axis`."""
+        """Return the norm of vectors along `axis`."""
     @staticmethod
     def where(condition: _Operand, x: _Operand, y: _Operand) -> Value:
-        """x where the condition holds, else y."""
+        """Return x where the condition holds, else y."""
     @staticmethod
     def clip(x: Value, min: _Operand = None, max: _Operand = None) -> Value:
-        """x, no less than `min` and no more than `max`."""
+        """Return x, no less than `min` and no more than `max`."""
     @staticmethod
     def add(x: _Operand, y: _Operand, *, alpha: _Operand = 1) -> Value:
-        """x + alpha * y."""
+        """Return x + alpha * y."""
     @staticmethod
     def subtract(x: _Operand, y: _Operand, *, alpha: _Operand = 1) -> Value:
-        """x - alpha * y."""
+        """Return x - alpha * y."""
     @staticmethod
     def expand_dims(x: Value, axis: int | Sequence[int]) -> Value:
-        """New axes of size 1, at these places of the result."""
+        """Insert axes of size 1 at these places of the result."""
     @staticmethod
     def _concatenate(values: Sequence[Value], axis: int = 0) -> Value: ...
     @staticmethod
@@ -1980,36 +1981,34 @@ class _Functions:
 
 @final
 class Program:
-    """Elementwise operations and reductions that run as one submission."""
+    """Contains elementwise operations and reductions that run as one submission."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def inputs(self) -> list[tuple[str, int]]:
-        """(dtype, ndim) of each input."""
+        """Return (dtype, ndim) of each input."""
     @property
     def outputs(self) -> list[tuple[str, int]]:
-        """(dtype, ndim) of each output."""
+        """Return (dtype, ndim) of each output."""
     @property
     def scalars(self) -> int:
-        """How many numbers a call gives."""
+        """Return the number of numbers that a call passes."""
     @property
     def operations(self) -> int:
-        """How many operations are left of those that were written."""
+        """Return the number of operations after simplification."""
     @property
     def hash(self) -> int:
-        """The same for programs of one structure, in every process."""
+        """Return a hash of the structure. It is the same in every process."""
 
 @final
 class Fused:
-    """What fuse() returns: runs a Python function as one submission.
+    """Runs a Python function as one submission. fuse() returns one.
 
-    Call it with the function's arguments. Arrays may be of anybody; numbers
-    of Python are parameters; None, str, bytes, tuples, enums, types and
-    dtypes decide what the function does, and each other value is traced
-    anew. `out=` is an array, or a tuple of them, for the results; else new
-    arrays are made. `stream=` is as for Runtime.submit(). Returns at once:
-    what reads the results waits for them.
-
-    Threads: from any thread.
+    Call it with the function's arguments. Any library's arrays are inputs, and Python's
+    numbers are parameters. None, str, bytes, tuples, enums, types and dtypes decide what
+    the function does. Each new value of them is traced again. `out=` is an array, or a
+    tuple of arrays, for the results. Without it the call makes new arrays. `stream=` is
+    as for Runtime.submit(). The call returns at once, and a read of a result waits for
+    it. Any thread may call it.
     """
     def __call__(
         self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any
@@ -2017,59 +2016,59 @@ class Fused:
     def warm(self, *args: Any, **kwargs: Any) -> Program:
         """Trace the function for arguments like these without a run."""
     def compile(self, *args: Any, **kwargs: Any) -> Program:
-        """warm(), and wait until the runtime has compiled the program.
+        """Trace as warm() does, and wait until the runtime has compiled the program.
 
         Raises
         ------
         CompileError
-            If it cannot; it stays interpreted.
+            If it does not compile. It stays interpreted.
         """
     def programs(self) -> list[Program]:
-        """A list of the programs so far, one for each structure: the dtypes and
-        ranks of the arrays, the kinds of the numbers, the other arguments.
+        """Return a list with one program for each structure so far. A structure is the
+        dtypes and ranks of the arrays, the kinds of the numbers and the other arguments.
         """
     def __copy__(self) -> Self:
-        """Itself."""
+        """Return this object."""
     def __deepcopy__(self, memo: Any, /) -> Self:
-        """Itself."""
+        """Return this object."""
     def __reduce_ex__(
         self, protocol: SupportsIndex, /
     ) -> str | tuple[Any, ...]:
-        """Pickles have its name, or its function where it cannot be imported."""
+        """Pickle its name, or its function if the name cannot be imported."""
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        """What Dask names results by."""
+        """Return the token from which Dask makes names of results."""
     @property
     def _runtime(self) -> Runtime | None:
-        """What it was fused for; None."""
+        """Return the runtime that it was fused for, or None."""
     def replace(self, function: Callable[..., Any], /) -> int:
         """Run another function from now on.
 
-        Calls that have returned run what they were called with. Fused functions
-        that call this one are traced again at their next call.
+        Calls that have returned run the old function. Fused functions that call this one
+        are traced again at their next call.
 
         Parameters
         ----------
         function : callable
-            With the same parameters. For all structures that were called so far
-            it gives results of the same dtypes and numbers of axes.
+            It has the same parameters. For all structures that were called so far
+            its results have the same dtypes and numbers of axes.
 
         Returns
         -------
         int
-            The number of its version.
+            The number of the new version.
 
         Raises
         ------
         InvalidArgument
-            If it does not, or cannot be traced. Then nothing has changed.
+            If it does not, or cannot be traced. Nothing has changed then.
         """
     @property
     def version(self) -> int:
-        """1, and one more for each replace()."""
+        """Return the version. It begins at 1, and each replace() adds 1."""
     def _replaced(self, function: Callable[..., Any], /) -> Fused:
-        """The same with another function, or what replace() would raise."""
+        """Return a copy with another function, or raise what replace() raises."""
     def _forms(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """The shape and dtype of each result, and what puts them together."""
+        """Return the shape and dtype of each result, and the function that assembles them."""
 
 def _make_fused(
     function: Callable[..., Any],
@@ -2082,16 +2081,16 @@ def _make_fused(
 _Extent: TypeAlias = int | Sequence[int]
 
 def modules() -> list[ModuleInfo]:
-    """What this process has loaded, in the order of loading."""
+    """Return the loaded images of this process, in the order of loading."""
 
 def synchronize(stream: object = None, device: SupportsInt = 0) -> None:
-    """Wait until what was launched in a stream is done.
+    """Wait until the launches in a stream are done.
 
     Parameters
     ----------
     stream : None, int or stream
-        None: the legacy default stream. Tasks of a Runtime in its own
-        streams are not waited for.
+        None means the legacy default stream. This does not wait for tasks
+        of a Runtime in its own streams.
     device : int
 
     Raises
@@ -2101,49 +2100,51 @@ def synchronize(stream: object = None, device: SupportsInt = 0) -> None:
 
 @final
 class ModuleInfo:
-    """An image that is loaded now."""
+    """Describes a loaded image."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def name(self) -> str:
-        """Of the module's source."""
+        """Return the name of the module's source."""
     @property
     def device(self) -> int:
-        """-1: the host."""
+        """Return the number of the device. The host is -1."""
     @property
     def bytes(self) -> int:
-        """Of the image."""
+        """Return the size of the image."""
     @property
     def holders(self) -> dict[str, int]:
-        """Who keeps it loaded: 'operator', 'JitModule', 'Kernel', ... to how many."""
+        """Return the number of holders that keep it loaded, by kind: 'operator',
+        'JitModule', 'Kernel' and so on.
+        """
 
 @final
 class JitOptions:
-    """How NVRTC compiles device code.
+    """Decides how NVRTC compiles device code.
 
     Parameters
     ----------
     std : str
         'c++11' to 'c++23'.
     defines : dict
-        Macros: name to text; None and True mean 1.
+        Macros: name to text. None and True mean 1.
     max_registers : int
-        Of a thread, 16 to 255; 0: no limit.
+        The most registers of a thread, 16 to 255. 0 means no limit.
     fast_math : bool
-        Less exact division, square root and functions.
+        Use less exact division, square root and functions.
     line_info : bool
-        Source lines for profilers.
+        Add source lines for profilers.
     debug : bool
-        Code for debuggers, unoptimised.
+        Make unoptimised code for debuggers.
     optimization : int
-        Of the assembler, 0 to 3.
+        The assembler's level, 0 to 3.
     fast_compile : str
-        'off', 'min', 'mid' or 'max': how much optimisation is left out to
-        be done sooner. Needs NVRTC 12.8.
+        'off', 'min', 'mid' or 'max'. Higher levels optimise less and compile
+        faster. It needs NVRTC 12.8.
     extra : sequence of str
         More options of NVRTC.
     arch : str
-        'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is
-        set, else the device's, else the newest that NVRTC knows.
+        'sm_90', or 'compute_90' for PTX. An empty text means GPUOS_NVRTC_ARCH
+        if it is set, else the device's, else the newest that NVRTC supports.
     include_dirs : sequence of str or path
         Folders of headers, searched after those of the module.
     """
@@ -2164,79 +2165,80 @@ class JitOptions:
     ) -> None: ...
     @property
     def std(self) -> str:
-        """'c++11' to 'c++23'."""
+        """Return 'c++11' to 'c++23'."""
     @property
     def defines(self) -> dict[str, str]:
-        """Macros: name to text."""
+        """Return the macros: name to text."""
     @property
     def max_registers(self) -> int:
-        """Of a thread; 0: no limit."""
+        """Return the most registers of a thread. 0 means no limit."""
     @property
     def fast_math(self) -> bool:
-        """Less exact division, square root and functions."""
+        """Return whether division, square root and functions are less exact."""
     @property
     def line_info(self) -> bool:
-        """Source lines for profilers."""
+        """Return whether profilers get source lines."""
     @property
     def debug(self) -> bool:
-        """Code for debuggers, unoptimised."""
+        """Return whether the code is unoptimised, for debuggers."""
     @property
     def optimization(self) -> int:
-        """Of the assembler, 0 to 3."""
+        """Return the assembler's level, 0 to 3."""
     @property
     def fast_compile(self) -> str:
-        """'off', 'min', 'mid' or 'max': what is left out to be sooner."""
+        """Return 'off', 'min', 'mid' or 'max'. Higher levels optimise less and compile
+        faster.
+        """
     @property
     def extra(self) -> list[str]:
-        """More options of NVRTC."""
+        """Return more options of NVRTC."""
     @property
     def arch(self) -> str:
-        """'sm_90', or 'compute_90' for PTX; empty: the device's."""
+        """Return 'sm_90', or 'compute_90' for PTX. An empty text means the device's."""
     @property
     def include_dirs(self) -> list[str]:
-        """Folders of headers."""
+        """Return folders of headers."""
 
 @final
 class KernelArgs:
-    """Arguments of a launch, read once and used often.
+    """Stores the arguments of a launch, so that they are read once and used often.
 
-    Numbers without a type (int, float, bool) become what the kernel's
-    parameter is; NumPy scalars (structured ones too) and ctypes objects
-    go by value as they are; arrays on the device go as their address, None
-    as a null pointer.
+    Numbers without a type (int, float, bool) are converted to the kernel's parameter.
+    NumPy scalars, also structured ones, and ctypes objects are passed by value. Arrays on
+    the device are passed as their address, and None as a null pointer.
     """
     def __init__(self, *args: object) -> None: ...
     def __len__(self) -> int: ...
 
 @final
 class KernelAttributes:
-    """What a kernel needs."""
+    """Describes the resources of a kernel."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def registers(self) -> int:
-        """Of a thread."""
+        """Return the number of registers of a thread."""
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block that the kernel declares."""
+        """Return the shared memory of a block that the kernel declares."""
     @property
     def local_bytes(self) -> int:
-        """Of a thread: its stack and what found no register."""
+        """Return the local memory of a thread: its stack and spilled registers."""
     @property
     def constant_bytes(self) -> int:
-        """Constant memory that the module declares."""
+        """Return the constant memory that the module declares."""
     @property
     def max_threads(self) -> int:
-        """The largest block that it can have."""
+        """Return the number of threads of the largest block."""
     @property
     def max_dynamic_shared_bytes(self) -> int:
-        """What a launch may ask for beside shared_bytes."""
+        """Return the largest dynamic shared memory of a launch, in addition to shared_bytes."""
 
 @final
 class KernelLaunch:
-    """A kernel with its grid and its block: call it with the arguments."""
+    """Represents a kernel with its grid and block. Call it with the arguments."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     def __call__(self, *args: object) -> None:
-        """Launch it.
+        """Launch the kernel.
 
         Raises
         ------
@@ -2245,19 +2247,19 @@ class KernelLaunch:
 
 @final
 class Kernel:
-    """A kernel, which keeps its module loaded. After
-    JitModule.replace() it is the new one.
+    """Represents a kernel and keeps its module loaded. After JitModule.replace() it is
+    the new kernel.
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def name(self) -> str:
-        """As it was asked for: 'f<float>'."""
+        """Return the name that was asked for, such as 'f<float>'."""
     @property
     def attributes(self) -> KernelAttributes:
-        """What it needs, a KernelAttributes."""
+        """Return the resources of the kernel, a KernelAttributes."""
     @property
     def parameter_bytes(self) -> list[int]:
-        """Bytes of each parameter, in order."""
+        """Return the number of bytes of each parameter, in order."""
     def launch(
         self,
         grid: _Extent,
@@ -2269,7 +2271,7 @@ class Kernel:
         cooperative: bool = False,
         cluster: _Extent | None = None,
     ) -> None:
-        """Launch it.
+        """Launch the kernel.
 
         Parameters
         ----------
@@ -2277,20 +2279,20 @@ class Kernel:
         args : sequence or KernelArgs
             Arrays must live until the kernel is done.
         shared_bytes : int
-            Dynamic shared memory of a block.
+            The dynamic shared memory of a block.
         stream : None, int or stream
-            A handle, or a stream of PyTorch or CuPy; None: the legacy
+            A handle, or a stream of PyTorch or CuPy. None means the legacy
             default stream.
         cooperative : bool
             All blocks run at once.
         cluster : int or sequence
-            Blocks of a cluster.
+            The blocks of a cluster.
 
         Raises
         ------
         InvalidArgument
-            If the arguments are not what the kernel takes, or the launch
-            is larger than the device allows.
+            If the kernel takes other arguments, or the launch is larger than
+            the device allows.
         CudaError
         """
     def __call__(
@@ -2304,14 +2306,14 @@ class Kernel:
         cooperative: bool = False,
         cluster: _Extent | None = None,
     ) -> None:
-        """Launch it, as CuPy's kernels are: launch() by another form.
+        """Launch the kernel as launch() does, with the arguments of CuPy's kernels.
 
         Parameters
         ----------
         grid, block, args, stream, cooperative, cluster
             As for launch().
         shared_mem : int
-            Dynamic shared memory of a block.
+            The dynamic shared memory of a block.
 
         Raises
         ------
@@ -2323,15 +2325,15 @@ class Kernel:
         | tuple[_Extent, _Extent, object]
         | tuple[_Extent, _Extent, object, SupportsIndex],
     ) -> KernelLaunch:
-        """The launch without its arguments, as Numba has it:
-        kernel[grid, block](x, 3), kernel[grid, block, stream, shared_bytes].
+        """Return the launch without its arguments, as Numba's kernels do: kernel[grid,
+        block](x, 3) or kernel[grid, block, stream, shared_bytes].
         """
     def max_active_blocks(
         self, block: SupportsInt, shared_bytes: SupportsInt = 0
     ) -> int:
-        """Blocks that fit one multiprocessor at a time."""
+        """Return the number of blocks that run on one multiprocessor at a time."""
     def suggest_block(self, shared_bytes: SupportsInt = 0) -> tuple[int, int]:
-        """The grid and block that keep most threads on the device."""
+        """Return the grid and the block that keep most threads on the device."""
 
 @final
 class _StopSource:
@@ -2340,30 +2342,30 @@ class _StopSource:
 
 @final
 class JitModule:
-    """CUDA C++ that is compiled at run time, or an image that is.
+    """Compiles CUDA C++ at run time, or loads an image that is compiled already.
 
-    The embedded `gpuos/` headers can be included. Compiled once and kept
-    in the disk cache; loaded at the first use of a kernel or a variable,
-    so that compiling needs no GPU.
+    The source can include the embedded `gpuos/` headers. It is compiled once and stored
+    in the disk cache. The image is loaded at the first use of a kernel or a variable.
+    Compiling needs no GPU.
 
     Parameters
     ----------
     source : str
-        One of source, path and image is given.
+        Exactly one of source, path and image is given.
     name_expressions : sequence of str
         Templates to instantiate, 'k<float>', and variables, '&counter'.
     headers : dict
-        Headers by name, found before any file.
+        Headers by name. They are searched before any file.
     include_dirs : sequence of str or path
     options : JitOptions or sequence of str
-        A sequence holds NVRTC's own options, as ['-DN=4', '--use_fast_math'].
+        A sequence contains NVRTC's options, such as ['-DN=4', '--use_fast_math'].
     path : str or os.PathLike
-        A file with a CUBIN or PTX, which is compiled already.
+        A file with a CUBIN or PTX.
     image : bytes
-        Such an image itself.
+        The contents of such a file.
     name : str
-        For messages and profilers. None: 'module.cu', 'module.cubin', or
-        the file's.
+        The name in messages and profilers. None means 'module.cu',
+        'module.cubin' or the name of the file.
     device : int
 
     Raises
@@ -2386,30 +2388,31 @@ class JitModule:
     ) -> None: ...
     def __getitem__(self, name: str) -> Kernel: ...
     def kernel(self, name: str) -> Kernel:
-        """A name expression, an extern "C" kernel, or the one kernel of that name.
+        """Return the kernel of a name expression, an extern "C" kernel, or the only
+        kernel with that name.
 
         Raises
         ------
         InvalidArgument
-            For a name that the module has not.
+            If the module does not have this name.
         BackendUnavailable
-            Without a GPU.
+            If there is no GPU.
         """
     def get_function(self, name: str) -> Kernel:
-        """kernel(), as CuPy names it."""
+        """Return kernel(name), with CuPy's name of the method."""
     def global_address(self, name: str) -> int:
-        """The address of a __device__ or __constant__ variable."""
+        """Return the address of a __device__ or __constant__ variable."""
     def global_bytes(self, name: str) -> int:
-        """The size of one."""
+        """Return the size of a variable."""
     def read(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """A copy of a variable."""
+        """Return a copy of a variable."""
     def write(self, name: str, values: npt.ArrayLike) -> None:
         """Set a variable.
 
         Raises
         ------
         InvalidArgument
-            If `values` has not the size of the variable.
+            If `values` does not have the size of the variable.
         """
     def replace(
         self,
@@ -2421,20 +2424,19 @@ class JitModule:
         include_dirs: Sequence[str | os.PathLike[str]] | None = None,
         options: JitOptions | Sequence[str] | None = None,
     ) -> int:
-        """Another source under the same handles.
+        """Compile another source for the existing handles.
 
-        Launches that begin later run the new code. Whatever is raised,
-        everything stays as it was. Every kernel that was ever asked for
-        must be there again and take the same parameters.
+        Later launches run the new code. If this raises, nothing has changed. The new
+        source must contain every kernel that was used before, with the same parameters.
 
         Parameters
         ----------
         source : str
         keep : sequence of str
-            Variables whose bytes the new ones take over; the others begin
-            anew. Needs a GPU.
+            Variables that keep their bytes. The others are initialised again.
+            This needs a GPU.
         name_expressions, headers, include_dirs, options
-            As for JitModule(); None: as before.
+            As for JitModule(). None keeps the previous value.
 
         Returns
         -------
@@ -2444,49 +2446,51 @@ class JitModule:
         Raises
         ------
         InvalidArgument
-            For other parameters, and for a variable of `keep` that is
-            missing or has another type or size.
+            If parameters differ, or a variable of `keep` is missing or has
+            another type or size.
         CompileError, BackendUnavailable, CudaError
         """
     @property
     def version(self) -> int:
-        """Number of the current source: 1, and one more for each replace()."""
+        """Return the number of the current source. It begins at 1, and each replace()
+        adds 1.
+        """
     @property
     def image(self) -> bytes:
-        """CUBIN, or PTX if the device is newer than NVRTC; what was given."""
+        """Return the CUBIN, the PTX if the device is newer than NVRTC, or the given image."""
     @property
     def log(self) -> str:
-        """What the compiler said."""
+        """Return the compiler's log."""
     @property
     def arch(self) -> str:
-        """'sm_90', or 'compute_90' for PTX."""
+        """Return 'sm_90', or 'compute_90' for PTX."""
     @property
     def name(self) -> str:
-        """For messages and profilers."""
+        """Return the name in messages and profilers."""
 
 @final
 class CellResult:
-    """What one cell did."""
+    """Describes the effects of one cell."""
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
     def cell(self) -> str:
-        """'cell 3', or the name that it was given."""
+        """Return 'cell 3', or the given name."""
     @property
     def defined(self) -> list[str]:
-        """'kernel foo', in the order of the cell."""
+        """Return the definitions, such as 'kernel foo', in the order of the cell."""
     @property
     def launches(self) -> int:
-        """How many kernels it launched."""
+        """Return the number of kernels that it launched."""
     @property
     def log(self) -> str:
-        """What the compiler said."""
+        """Return the compiler's log."""
 
 @final
 class Session:
-    """A CUDA C++ program that grows cell by cell.
+    """Runs a CUDA C++ program that grows cell by cell.
 
-    Later cells see earlier ones; what is defined again replaces the
-    version before. Compiling and linking need no GPU.
+    Later cells use the definitions of earlier ones. A new definition replaces an earlier
+    one of the same name. Compiling and linking need no GPU.
 
     Raises
     ------
@@ -2502,9 +2506,8 @@ class Session:
     def run(self, text: str, name: str = "") -> CellResult:
         """Add the definitions of a cell, then run its launches.
 
-        Waits for the launches that name no stream. On an error no
-        definition is kept, unless host code has run: if that throws,
-        definitions stay.
+        This waits for the launches that name no stream. After an error no definition is
+        kept, unless host code has run. If host code throws, definitions stay.
 
         Raises
         ------
@@ -2512,76 +2515,76 @@ class Session:
         CudaError
         """
     def run_file(self, path: str | os.PathLike[str]) -> CellResult:
-        """Run a file as one cell of its name; it may include its
-        neighbours.
+        """Run a file as one cell with the name of the file. It may include files of its
+        folder.
 
         Raises
         ------
-        As run(); InvalidArgument if the file cannot be read.
+        As run(). Also InvalidArgument if the file cannot be read.
         """
     def undo(self) -> bool:
-        """Take back the definitions of the last cell. False if there is none."""
+        """Remove the definitions of the last cell. Return False if there is none."""
     def bind(self, **kwargs: object) -> None:
-        """Give launches names for arrays on the device and for numbers."""
+        """Give names to arrays on the device and to numbers, for launches."""
     def unbind(self, *args: str) -> None:
         """Forget bound names."""
     def names(self) -> list[str]:
-        """Functions, kernels and variables, sorted."""
+        """Return the sorted names of functions, kernels and variables."""
     def stats(self) -> dict[str, int]:
-        """Cells, and the units compiled, linked and loaded for them."""
+        """Return the number of cells, and of units compiled, linked and loaded for them."""
     def __getitem__(self, name: str) -> Any:
-        """A kernel, or the value of a variable."""
+        """Return a kernel, or the value of a variable."""
     def __setitem__(self, name: str, value: object) -> None: ...
     def kernel(self, name: str, *, follow: bool = False) -> Kernel:
-        """The newest version of 'k', 'a::k', 'k(int)' or 'k<float>'.
+        """Return the newest version of 'k', 'a::k', 'k(int)' or 'k<float>'.
 
         Parameters
         ----------
         name : str
         follow : bool
-            The handle is the newest version of the name at each launch,
-            after undo() too. Else it keeps the version that it has.
+            Each launch runs the newest version of the name, also after undo().
+            By default the handle keeps its version.
 
         Raises
         ------
         InvalidArgument, CompileError, BackendUnavailable, CudaError
-            With `follow` from the launch, too; InvalidArgument if the
-            newest takes other parameters than the first.
+            With `follow` a launch raises them too. It raises InvalidArgument
+            if the newest version takes other parameters than the first.
         """
     def link(self, kernel: str) -> bytes:
-        """The CUBIN of a kernel, before it has the addresses of variables."""
+        """Return the CUBIN of a kernel, without the addresses of variables."""
     def address(self, name: str) -> int:
-        """Of a variable's storage."""
+        """Return the address of a variable's storage."""
     def nbytes(self, name: str) -> int:
-        """Of a variable."""
+        """Return the size of a variable."""
     def read(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """A copy of a variable."""
+        """Return a copy of a variable."""
     def write(self, name: str, values: npt.ArrayLike) -> None:
-        """Set a variable. Lists and numbers become of its type; the bytes
-        of anything else are copied.
+        """Set a variable. Lists and numbers are converted to the variable's type. The
+        bytes of any other object are copied.
 
         Raises
         ------
         InvalidArgument
-            If `values` has not the size of the variable.
+            If `values` does not have the size of the variable.
         """
     def operator(
         self, function: str, name: str = "", params: Sequence[str] = ...
     ) -> Operator:
-        """Make an elementwise operator of a __device__ function.
+        """Make an elementwise operator from a __device__ function.
 
         Parameters
         ----------
         function : str
         name : str
-            Of the operator, that of the function if empty. An operator
-            of that name is replaced.
+            The operator's name. An empty text means the function's name. An
+            existing operator with that name is replaced.
         params : sequence of str
-            Parameters of the function that are scalars, not inputs.
+            The function's parameters that are scalars, not inputs.
 
         Raises
         ------
         InvalidArgument, CompileError, BackendUnavailable
         """
     def export_cubin(self) -> bytes:
-        """Everything as one CUBIN, in which each variable has its storage."""
+        """Return everything as one CUBIN, in which each variable has its storage."""

@@ -190,8 +190,8 @@ def _contains(x: Array, value: Any) -> bool:
 
 def _matmul_in_place(_: Array, __: Any) -> NoReturn:
     raise _core.InvalidArgument(
-        "matmul: x @= y: the product of two rows is a number, which is no row; "
-        "x = x @ y gives it"
+        "matmul: x @= y: the product of two rows is a number and does not fit "
+        "in x; write x = x @ y"
     )
 
 

@@ -227,7 +227,7 @@ def call_ufunc(
         )
     if others:
         raise _core.InvalidArgument(
-            f"{name}: expected no arguments beside out, where, dtype and "
+            f"{name}: expected no arguments except out, where, dtype and "
             f"casting, got {', '.join(others)}"
         )
     if len(inputs) != ufunc.nin:
@@ -248,7 +248,7 @@ def call_ufunc(
     out = _one_out(name, out)
     if out is None and where is not True:
         raise _core.InvalidArgument(
-            f"{name}: expected out= beside where=, got none, so that elements "
+            f"{name}: expected out= with where=, got none, so that elements "
             "which are not computed have a value"
         )
     if isinstance(out, tuple) and any(x is None for x in out):

@@ -46,7 +46,7 @@ VERSION_TIMEOUT_S = 60
 
 
 class UntriedPyTorch(gpuos.BackendUnavailable):
-    """The bridge does not know the internals of this PyTorch."""
+    """Reports that the bridge does not support this PyTorch's internals."""
 
 
 def is_off() -> bool:
@@ -90,7 +90,7 @@ def _pytorch() -> tuple[str, bool]:
         return str(torch.__version__), torch.compiled_with_cxx11_abi()
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
-        text = "gpuos.torch: expected PyTorch to be installed, found none"
+        text = "gpuos.torch: expected PyTorch to be installed, got none"
         raise gpuos.BackendUnavailable(text)
     folder = Path(spec.origin).parent
     said = (folder / "version.py").read_text()

@@ -193,8 +193,7 @@ def matmul(a: Any, b: Any) -> Any:
         raise _core.InvalidArgument(
             f"matmul: expected two rows, got {_ndim(a)} and {_ndim(b)} axes: "
             "a program has elementwise operations and reductions, no products "
-            "of matrices; call this one with arguments or results, and of "
-            "arrays with x.numpy()"
+            "of matrices; multiply outside of the function, or with x.numpy()"
         )
     check_same_shape("matmul", a, b)
     products = a * b

@@ -128,7 +128,7 @@ class _PyTorch(_NumPy):
         if torch.is_grad_enabled():
             raise _core.InvalidArgument(
                 f"{name}: expected tensors without gradients, got one that "
-                "requires them, which a fused function has not; call it in "
+                "requires them; a fused function does not have them; call it in "
                 "torch.no_grad(), or with x.detach()"
             )
         return x.detach()

@@ -49,7 +49,7 @@ def _reduction(name: str) -> Callable[..., Any]:
             rest = initial if neutral is None else neutral
             if rest is np._NoValue:
                 raise _core.InvalidArgument(
-                    f"{name}: expected initial= beside where=, got none"
+                    f"{name}: expected initial= with where=, got none"
                 )
             a = np.where(where, a, rest)
         if initial is np._NoValue:

@@ -41,7 +41,7 @@ def trace(
     Raises
     ------
     InvalidArgument
-        If the function does what a program cannot do. The last line of the
+        If a program cannot do what the function does. The last line of the
         message is the line of the function.
     """
     try:

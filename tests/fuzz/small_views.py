@@ -126,7 +126,7 @@ def _difference(
             made = fused(*given).numpy()
     except gpuos.InvalidArgument as error:
         # One element is joined with an empty value.
-        return "" if "that meet what is joined" in str(error) else str(error)
+        return "" if "along the joined axis" in str(error) else str(error)
     if made.shape == wanted.shape and (made == wanted).all():
         return ""
     return f"expected {wanted} of {wanted.shape}, got {made} of {made.shape}"
@@ -182,7 +182,7 @@ def _of_shape(rt: gpuos.Runtime, x: Any, look: Any, shape: Shape) -> str:
         try:
             made = rt.fuse(function)(given).numpy()
         except gpuos.InvalidArgument as error:
-            if is_view or "lie in order" not in str(error):
+            if is_view or "are stored in order" not in str(error):
                 return f"reshape({shape}) {name}: {error}"
             continue
         if made.shape != wanted.shape or (made != wanted).any():

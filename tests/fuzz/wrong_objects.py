@@ -77,7 +77,7 @@ NEVER = re.compile(
 )
 # The expected and the actual value, or the existing names.
 EXPECTED = re.compile(
-    r"expected .*(, got |, found |, but )|^unknown .*; there are "
+    r"expected .*(, got |, but )|^unknown .*; there are "
     r"|there is no .*; it has |expected no out= in a fused function",
     re.DOTALL,
 )
@@ -215,7 +215,7 @@ def own(call: Callable[[], Any]) -> Any:
         raise
 
 
-# ---- objects that act when they are asked
+# ---- objects that run code when they are read
 
 
 class OwnError(Exception):

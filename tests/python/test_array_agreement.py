@@ -341,9 +341,9 @@ REFUSED = {
     r"got a tuple; np\.array": lambda x: np.maximum((1, 2), x),
     r"multiply\.reduce: .* prod": lambda x: np.multiply.reduce(x, axis=0),
     r"add\.accumulate": lambda x: np.add.accumulate(x, axis=0, dtype="f8"),
-    r"beside out, .* got order": lambda x: np.add(x, 1, order="C"),
-    r"beside out, .* got subok": lambda x: np.add(x, 1, subok=False),
-    r"beside out, .* got signature": lambda x: np.add(x, 1, signature="dd->d"),
+    r"except out, .* got order": lambda x: np.add(x, 1, order="C"),
+    r"except out, .* got subok": lambda x: np.add(x, 1, subok=False),
+    r"except out, .* got signature": lambda x: np.add(x, 1, signature="dd->d"),
 }
 
 

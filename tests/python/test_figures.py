@@ -210,7 +210,7 @@ def test_the_readme_has_what_was_measured(program):
 
 def test_what_the_first_screen_says_of_replacing_is_measured():
     part = README.partition("<!-- queue -->")[2].partition("<!-- end -->")[0]
-    pause = re.search(r"pauses ([\d,.]+) us \(worst ([\d,.]+)\)", README)
+    pause = re.search(r"pauses for ([\d,.]+) us \(worst ([\d,.]+)\)", README)
     assert pause
     assert f"| {pause[1]} us; {pause[2]} us |" in part
     assert "| 0 tasks |" in part
@@ -310,7 +310,7 @@ def test_the_lines_are_names_that_there_are():
                 importlib.import_module(module)
         found = gpuos
         for word in name.split(".")[1:]:
-            # A field of a dataclass without a default is in no class.
+            # A dataclass has no attribute for a field without a default.
             found = getattr(found, word, found)
             seen.add(word)
     assert set(gpuos.__all__) - seen == set()

@@ -168,7 +168,7 @@ def test_an_index_in_a_tuple_is_static(rt):
         (lambda x: (x * x[0]).ravel(), "reshape the arguments, or the results"),
         (
             lambda x: np.concatenate([x[:, :1], x[:, :0]], 1) + x,
-            "expected 1 elements that meet what is joined, got 4",
+            "expected 1 elements along the joined axis, got 4",
         ),
         (lambda x: x[1:] + x, "a view of input 0 and 3 for dimension 0 of inp"),
     ],

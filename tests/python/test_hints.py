@@ -46,10 +46,10 @@ def test_a_missing_name_says_which_include_brings_it(body, hint):
 @pytest.mark.parametrize(
     ("header", "hint"),
     [
-        ("cstdio", "printf, malloc, memcpy"),
+        ("cstdio", "printf, malloc and memcpy"),
         ("string.h", "work without the #include"),
         ("tuple", "cuda/std/tuple"),
-        ("vector", "nor has CCCL a <vector>"),
+        ("vector", "CCCL does not have <vector>"),
     ],
 )
 def test_a_missing_header_says_what_there_is(header, hint):
@@ -138,7 +138,7 @@ def test_a_count_cannot_be_traced(rt):
 
 
 def test_memory_that_there_is_not_is_told(host):
-    with pytest.raises(MemoryError, match="room for 400000000000000 bytes"):
+    with pytest.raises(MemoryError, match="expected 400000000000000 bytes"):
         host.empty(10**14)
 
 

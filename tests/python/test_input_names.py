@@ -58,7 +58,7 @@ def test_columns_by_name(rt):
     out = rt.empty((4, 3))
     rt.wait(rt.submit_many(op, x["a"], c=x["c"], b=x["b"], out=out), WAIT_S)
     assert (out.numpy() == EXPECTED).all()
-    with pytest.raises(gpuos.InvalidArgument, match="expected out= beside"):
+    with pytest.raises(gpuos.InvalidArgument, match="expected out= with"):
         rt.submit_many(op, x["a"], b=x["b"], c=x["c"])
 
 
@@ -152,7 +152,7 @@ def test_wrong_names(rt, text):
 @pytest.mark.parametrize(
     ("inputs", "text"),
     [
-        (["a"], "expected no inputs but a, got 'b'"),
+        (["a"], "expected no inputs except a, got 'b'"),
         (["a", "b", "a"], "'a' twice"),
         (["a", "b", "k"], "'k' twice"),
         (["a", "b", "2c"], "letters, digits and '_', got '2c'"),

@@ -154,9 +154,9 @@ def test_a_module_is_made_of_one_thing(tmp_path):
         gpuos.JitModule()
     with pytest.raises(TypeError, match="got source and image"):
         gpuos.JitModule("", image=b"")
-    with pytest.raises(TypeError, match="beside a source"):
+    with pytest.raises(TypeError, match="with a source"):
         gpuos.JitModule(image=b"", options=["-DN"])
-    with pytest.raises(TypeError, match="beside a source"):
+    with pytest.raises(TypeError, match="with a source"):
         gpuos.JitModule(path="x", name_expressions=["k"])
     with pytest.raises(TypeError, match="given as image="):
         gpuos.JitModule(b"")

@@ -140,7 +140,7 @@ def test_methods_take_the_same(rt):
         (lambda x: np.pad(x, 9, "reflect"), "pad: pad_width: expected at most"),
         (lambda x: np.pad(x, 1, "median"), "pad: mode: expected one of"),
         (lambda x: np.pad(x, -1), "pad: pad_width: expected 0 or more"),
-        (lambda x: np.max(x, where=x > 0), "expected initial= beside where="),
+        (lambda x: np.max(x, where=x > 0), "expected initial= with where="),
         (lambda x: np.select([x > 0], []), "select: expected as many choices"),
         (lambda x: np.gradient(x, edge_order=3), "gradient: edge_order"),
         (lambda x: np.meshgrid(x, indexing="yx"), "meshgrid: indexing"),

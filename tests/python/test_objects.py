@@ -222,7 +222,10 @@ def test_other_objects_are_bytes_or_a_path(host, keyword, tmp_path):
             r"\(4, 4\) -> 4 bytes, got \(4, 4, 4\) ->",
         ),
         ({"ptx": TEXT, "dtype": "c8"}, "a number of C, got complex64"),
-        ({"ptx": TEXT, "dtype": ["f4", "f8"]}, "has 1 dtype, got 2"),
+        (
+            {"ptx": TEXT, "dtype": ["f4", "f8"]},
+            "expected 1 dtype of a whole operator, got 2",
+        ),
         ({"ptx": "axpy.ptx"}, "a file is given as its path, a pathlib.Path"),
         ({"ptx": TEXT, "symbol": "a b"}, "a symbol that is a name of C"),
     ],

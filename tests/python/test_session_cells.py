@@ -243,7 +243,7 @@ def test_a_name_is_one_thing(host, old, new):
     session.run(KINDS[old])
     with pytest.raises(
         gpuos.CompileError,
-        match=f"expected a new name, found a, which is {old}",
+        match=f"expected a new name, got a, which is {old}",
     ):
         session.run(KINDS[new])
     session.undo()

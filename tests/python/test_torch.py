@@ -139,9 +139,9 @@ def test_tensors_are_held_until_their_task_is_done(rt, gate):
         (lambda: torch.ones(3, requires_grad=True) * 2, "gradient"),
         (lambda: torch.ones(3).as_subclass(OwnDlpack), "mine, with"),
         (lambda: torch.eye(3).to_sparse(), "strided"),
-        (lambda: torch.ones(3, dtype=torch.cfloat).conj(), "conjugate"),
-        (lambda: torch.ones(3, dtype=torch.cfloat).conj().imag, "negated"),
-        (lambda: torch.ones((), dtype=torch.cfloat).conj().imag, "negated"),
+        (lambda: torch.ones(3, dtype=torch.cfloat).conj(), "conjugation"),
+        (lambda: torch.ones(3, dtype=torch.cfloat).conj().imag, "negation"),
+        (lambda: torch.ones((), dtype=torch.cfloat).conj().imag, "negation"),
         (lambda: torch.ones(2, 3).T, "contiguous"),
         (lambda: torch.ones(6)[::2], "contiguous"),
         (lambda: torch.ones(1).expand(3), "contiguous"),
@@ -162,7 +162,7 @@ def test_tensors_without_memory_are_refused(host):
         fake = torch.ones(5)
         part = fake[2:]
     for x in (fake, part, torch._efficientzerotensor(5)):
-        with pytest.raises(gpuos.InvalidArgument, match="null buffer"):
+        with pytest.raises(gpuos.InvalidArgument, match="null address"):
             host.submit("copy", x, out=torch.zeros(x.shape))
     with pytest.raises(NotImplementedError):
         host.submit("copy", Wrapper(torch.ones(3)), out=torch.zeros(3))

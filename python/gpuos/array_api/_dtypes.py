@@ -68,7 +68,7 @@ def can_cast(from_: Any, to: Any, /) -> Any:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """The result of finfo() as Python numbers."""
+    """Contains the result of finfo() as Python numbers."""
 
     bits: int
     eps: float
@@ -80,7 +80,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntegerInfo:
-    """The result of iinfo()."""
+    """Contains the result of iinfo()."""
 
     bits: int
     max: int

@@ -18,7 +18,7 @@ CHUNKS_IN_FLIGHT = 2
 
 
 class Work(NamedTuple):
-    """The work for every chunk."""
+    """Describes the work for every chunk."""
 
     rt: gpuos.Runtime
     op: gpuos.Operator
@@ -27,7 +27,7 @@ class Work(NamedTuple):
 
 
 class Place:
-    """Memory for one chunk: it is read, worked on and written here."""
+    """Owns the memory in which one chunk is read, computed and written."""
 
     def __init__(self, work: Work, elements: int) -> None:
         self._work = work
@@ -67,7 +67,7 @@ class Place:
 
 
 def run_in_chunks(work: Work, result: BinaryIO, elements: int) -> Iterator[int]:
-    """Work through whole files; yield how many elements are written.
+    """Process complete files. Yield the number of written elements.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ def number_of(text: str) -> float:
 
 
 def params_from(arguments: argparse.Namespace) -> Answer:
-    """Return what --param says."""
+    """Return the parameters of --param."""
     params: dict[str, str | list[str | float]] = {}
     for text in arguments.param:
         name, *words = text.split("=")

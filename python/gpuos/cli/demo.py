@@ -77,7 +77,7 @@ GPUOS_OPERATOR({name}) {{
 
 
 class Demo:
-    """The phases, one method each."""
+    """Runs the phases, one method each."""
 
     def __init__(self, rt: gpuos.Runtime, seconds: float) -> None:
         self.rt = rt

@@ -22,7 +22,7 @@ WAIT_S = 60.0
 
 
 class Round(NamedTuple):
-    """One submit_many() and the results that are right for it."""
+    """Contains one submit_many() and its correct results."""
 
     ticket: gpuos.Ticket
     out: gpuos.Array

@@ -56,7 +56,7 @@ def version_of(package: str) -> str | None:
 
 
 def report() -> dict[str, Any]:
-    """Return what a report of a bug needs: versions, findings, a runtime."""
+    """Return versions, findings and a runtime for a bug report."""
     runtime: dict[str, Any]
     try:
         with gpuos.Runtime() as rt:

@@ -43,19 +43,19 @@ HEADERS = {
 
 
 class NpyReader:
-    """A .npy file whose elements are read in their order.
+    """Reads the elements of a .npy file in their order.
 
     Parameters
     ----------
     path : str
-        What the file is called in errors.
+        The name of the file in errors.
     file : binary file, unbuffered
-        A plain one. Its header is read here.
+        A regular file. Its header is read here.
 
     Raises
     ------
     gpuos.InvalidArgument
-        It is no whole .npy file, or none that expressions can work on.
+        It is no complete .npy file, or expressions do not support it.
     """
 
     def __init__(self, path: str, file: BinaryIO) -> None:
@@ -145,7 +145,7 @@ def read_header(
 
 
 class Target(NamedTuple):
-    """The file that an output is written to."""
+    """Writes the file of an output."""
 
     path: Path
     old: os.stat_result | None

@@ -86,7 +86,7 @@ def pair(theirs: str, ours: str, us: tuple[float, float]) -> list[Side]:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two results of `CHECKED_STEPS` are the same, roundings apart."""
+    """Return whether two results of `CHECKED_STEPS` agree within rounding."""
     return bool(np.allclose(a, b, TOLERANCE, TOLERANCE))
 
 

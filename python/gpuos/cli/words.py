@@ -9,7 +9,7 @@ KIB = 1024
 
 
 def program_name() -> str:
-    """Return what the user typed: the installed command, or the module."""
+    """Return the typed command: the installed program, or the module."""
     is_command = Path(sys.argv[0]).name == "gpuos" if sys.argv else False
     return "gpuos" if is_command else "python -m gpuos"
 

@@ -4,7 +4,8 @@
 >>> with gpuos.serve("/run/user/1000/gpuos/job.sock") as server:
 ...     train()
 
-A client can run code in this process; docs/control.md says who may connect.
+A client can run code in this process. docs/control.md says which users may
+connect.
 """
 
 from __future__ import annotations

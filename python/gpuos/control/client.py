@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# A compiler may take a minute, and others may come before.
+# A compilation may take a minute, and others may be queued before it.
 ANSWER_S = 180.0
 MOST_ANSWER = 256 << 20
 
@@ -37,7 +37,7 @@ def ask(path: Path, message: Mapping[str, Any]) -> dict[str, Any]:
             text = f"{path}: expected an answer in {ANSWER_S:.0f} s, got none"
             raise _core.Timeout(text) from None
         except messages.BadMessage:
-            text = f"{path}: expected an answer, the process ended before it"
+            text = f"{path}: expected an answer, but the process ended first"
             raise _core.Error(text) from None
         except OSError as error:
             text = f"{path}: expected a process that serves, got {error}"

@@ -31,7 +31,7 @@ class Client(NamedTuple):
 
 
 class Refused(Exception):
-    """A command that is not for this process, or not for this client."""
+    """Reports a command that this process or this client may not run."""
 
 
 class Command(NamedTuple):
@@ -55,12 +55,12 @@ class Commands:
         self._is_readonly = is_readonly
 
     def run(self, message: Mapping[str, Any], client: Client) -> Answer:
-        """Do what a message says and return the answer.
+        """Run the command of a message and return the answer.
 
         Raises
         ------
         BadMessage, Refused, Exception
-            The last is what the runtime raises.
+            The runtime raises the last.
         """
         given = dict(message)
         word = given.pop("command", None)
@@ -89,7 +89,9 @@ class Commands:
 
     def _check_may_change(self) -> None:
         if self._is_readonly:
-            raise Refused("expected a server that may change, got a read-only")
+            raise Refused(
+                "expected a server that may change, got a read-only one"
+            )
         size = launch_size()
         if size > 1:
             raise Refused(
@@ -109,7 +111,7 @@ class Commands:
         ]
         if not found:
             which = "a runtime" if number is None else f"runtime {number}"
-            raise _core.InvalidArgument(f"expected {which}, there is none")
+            raise _core.InvalidArgument(f"expected {which}, got none")
         yield from found
 
     def _one(self, number: int | None, op: str | None = None) -> _core.Runtime:

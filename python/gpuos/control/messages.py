@@ -15,7 +15,7 @@ _LONGEST_NUMBER = 20  # digits; Python's own conversion may be slow
 
 
 class BadMessage(ValueError):
-    """The line is no message."""
+    """Reports that a line is no message."""
 
 
 def receive(connection: socket.socket, seconds: float, most: int) -> bytes:

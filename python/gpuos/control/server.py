@@ -1,6 +1,6 @@
 """Threads that read one message of a connection, run it and answer.
 
-They are Python threads. While one waits for a client it is blocked in the
+The threads are Python threads. One that waits for a client is blocked in the
 kernel, without the GIL and without a lock of a runtime. It parses a message
 once it is complete. The command then does what a thread of the program could.
 """
@@ -61,7 +61,7 @@ class Server:
 
     @property
     def path(self) -> Path:
-        """Where the socket is."""
+        """Return the path of the socket."""
         return self._file.path
 
     def __enter__(self) -> Self:
@@ -110,7 +110,7 @@ class Server:
             one.detach()
 
     def _leave_to_parent(self) -> None:
-        """Close what the child of a fork has of its parent's."""
+        """Close the descriptors that a forked child has from its parent."""
         self._is_over = True
         self._file.forget()
         for connection in self._connections:

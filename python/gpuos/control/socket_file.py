@@ -23,7 +23,7 @@ ONLY_FILES = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Taken(_core.InvalidArgument):
-    """Another process, or this one, serves there."""
+    """Reports that this or another process already serves at the path."""
 
 
 class Inode(NamedTuple):

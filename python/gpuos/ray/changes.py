@@ -35,7 +35,7 @@ def define(
         return Change(_core.Definition(name, expression, **keywords), None)
     if expression is not None or keywords:
         raise _core.InvalidArgument(
-            "define: expected nothing beside a gpuos.Definition, got more"
+            "define: expected no other argument with a Definition, got more"
         )
     return Change(name, None)
 

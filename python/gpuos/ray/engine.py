@@ -30,7 +30,7 @@ def ray() -> ModuleType:
         import ray as found  # noqa: PLC0415 (not everybody has it)
     except ModuleNotFoundError as error:
         raise _core.BackendUnavailable(
-            "gpuos.ray: expected Ray, and it is not installed: "
+            "gpuos.ray: expected Ray, but it is not installed; run: "
             "pip install cloudpickle ray"
         ) from error
     module: ModuleType = found
@@ -48,7 +48,7 @@ def value_of(ref: Any, timeout: float | None, what: str) -> Any:
     Raises
     ------
     Timeout
-        After `timeout` seconds; the message begins with `what`.
+        If `timeout` seconds pass. The message begins with `what`.
     Exception
         The exception that the call raised, without Ray's wrapper class.
     Cancelled
@@ -72,7 +72,7 @@ def value_of(ref: Any, timeout: float | None, what: str) -> Any:
 
 
 def raise_cause(error: Any) -> NoReturn:
-    """Raise what a call raised in its actor, without Ray's class around it."""
+    """Raise the exception of a call in its actor, without Ray's wrapper class."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception):
         raise cause from error

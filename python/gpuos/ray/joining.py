@@ -74,7 +74,7 @@ class Joined:
 
     @property
     def version(self) -> int:
-        """The newest version of the pool that is known here."""
+        """Return the newest version of the pool that this process knows."""
         return self._follower.version
 
     @contextlib.contextmanager

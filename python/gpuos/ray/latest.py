@@ -33,7 +33,7 @@ class Newest:
 
     @property
     def version(self) -> int:
-        """The newest version that is known here."""
+        """Return the newest version that this process knows."""
         return self._version
 
     def saw(self, version: int) -> None:

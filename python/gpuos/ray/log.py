@@ -16,7 +16,7 @@ KEPT = 1024  # versions that a member can still be asked for
 
 
 class Log:
-    """An actor without computation: it numbers versions and stores them.
+    """Numbers versions and stores them, as an actor that does not compute.
 
     A version is proposed to all members, which prepare it, and then appended
     here. From that moment on the version exists. Numbers are assigned once, and
@@ -33,7 +33,7 @@ class Log:
         self._last = 0  # the newest number that was given
         self._guests: dict[str, Guest] = {}
         self._turn = asyncio.Lock()
-        self._news = asyncio.Event()  # a new one for each version
+        self._news = asyncio.Event()  # replaced at each version
 
     async def begin(self, members: list[Any]) -> None:
         """Take down the members, once they are up."""

@@ -24,9 +24,9 @@ _LEAVE_S = 1.0  # from the error of a dead runtime to the end of its process
 
 
 class Member:
-    """An actor with a runtime, which is the default one of its process.
+    """Is an actor with a runtime, the default runtime of its process.
 
-    Ray makes it again when it dies: it then has what the log has.
+    Ray makes it again when it dies. It then takes all versions from the log.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Member:
             raise
 
     def prepare(self, version: int, before: int, changes: bytes) -> bytes:
-        """See Versions.prepare(): of pickles, which are made once for all."""
+        """Unpickle the changes and call Versions.prepare()."""
         self._check()
         with self._named():
             made = self._versions.prepare(
@@ -84,7 +84,7 @@ class Member:
         return pickle.dumps(made)
 
     def drop(self, version: int) -> None:
-        """See Versions.drop()."""
+        """Call Versions.drop()."""
         self._check()
         self._versions.drop(version)
 
@@ -103,7 +103,7 @@ class Member:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Have errors of gpuos say which member they are of."""
+        """Name this member in errors of gpuos."""
         try:
             yield
         except _core.Error as error:

@@ -40,7 +40,7 @@ _LARGE = 65536  # bytes of a function that is sent once, not with each part
 
 
 class Pool:
-    """Actors with one runtime each, which run the same operators.
+    """Owns actors with one runtime each, which run the same operators.
 
     It can be sent to tasks and actors of Ray, which then use the same pool.
     Threads: all methods from all threads.
@@ -160,10 +160,10 @@ class Pool:
 
     @property
     def version(self) -> int:
-        """Version of the operators that this caller's next calls use.
+        """Return the version of the operators that this caller's next calls use.
 
-        It grows with each change, also of others, of which this process hears
-        within a millisecond or so.
+        It grows with each change. A change of another process arrives within
+        about a millisecond.
         """
         return self._newest.version if self._fixed is None else self._fixed
 
@@ -299,13 +299,13 @@ class Pool:
         return Sharded(refs, cut[0].axis, version)
 
     def submit(self, f: Any, *args: Any, **params: Any) -> Any:
-        """Run a function once, in the member whose turn it is.
+        """Run a function once, in the next member.
 
         Parameters
         ----------
         f, **params
             See map().
-        *args : array, ObjectRef or what else can be sent
+        *args : array, ObjectRef or another object that can be sent
 
         Returns
         -------
@@ -392,7 +392,7 @@ class Pool:
 
     def _check_open(self) -> None:
         if self._closed.is_set():
-            raise _core.QueueClosed(f"pool {self.name!r}: it was closed")
+            raise _core.QueueClosed(f"pool {self.name!r} was closed")
 
 
 def _attached(

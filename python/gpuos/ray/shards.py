@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Sharded:
-    """An array or results in parts, from shard() or Pool.map().
+    """Contains an array or results in parts, from shard() or Pool.map().
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class Guest:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was not heard of for too long."""
+        """Return whether it has been silent for too long."""
         return _now() - self._heard > LEASE_S
 
     def take(self, answers: dict[int, Any]) -> None:
@@ -62,7 +62,7 @@ class Guest:
         return requests
 
     def wake(self) -> None:
-        """Have it return, since there is a version."""
+        """Wake its poll, because there is a version."""
         self._has_some.set()
 
     def drop(self, version: int) -> None:

@@ -145,7 +145,7 @@ class Versions:
             return has
 
     def _make(self, version: int) -> None:
-        """Define what a version of the log has and this runtime has not."""
+        """Define the operators of a version that this runtime does not have."""
         table = self._read(version)
         born = {name: entry.born for name, entry in table.items()}
         keys = [key for key in born.items() if key not in self._operators]

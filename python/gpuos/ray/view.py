@@ -31,7 +31,7 @@ class View:
 
     @property
     def version(self) -> int:
-        """The version of the pool."""
+        """Return the version of the pool."""
         return self._version
 
     def submit(self, op: Any, /, *inputs: Any, **keywords: Any) -> _core.Ticket:

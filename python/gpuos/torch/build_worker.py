@@ -43,11 +43,11 @@ _stop = threading.Event()
 
 
 class Failed(Exception):
-    """A compiler refused."""
+    """Reports that a compiler failed."""
 
 
 class Stopped(Exception):
-    """The result is not wanted any more."""
+    """Reports that the result is no longer needed."""
 
 
 def run(words: list[str], scratch: Path) -> str:

@@ -72,7 +72,7 @@ def prepare_on_all(
 
 
 def _ranks_of(group: Any) -> list[int]:
-    """Return the ranks of a group of which this process is one."""
+    """Return the ranks of a group that contains this process."""
     distributed = torch.distributed
     if distributed.is_available() and isinstance(
         group, distributed.ProcessGroup

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Expression:
-    """An expression of Python, with PyTorch's functions.
+    """Parses a Python expression with PyTorch's functions.
 
     Parameters
     ----------
     text : str
-        ``"o = 2 * x + relu(y)"``; the target may be left out.
+        ``"o = 2 * x + relu(y)"``. The target is optional.
 
     Raises
     ------
     gpuos.InvalidArgument
-        It is none, or calls what is no function of PyTorch.
+        It is no expression, or calls an unknown function.
     """
 
     def __init__(self, text: str) -> None:

@@ -37,11 +37,11 @@ IMPLICIT = "CompositeImplicitAutograd"
 
 
 class NotLoaded(gpuos.BackendUnavailable):
-    """The bridge needs something that this machine does not have."""
+    """Reports that this machine lacks something that the bridge needs."""
 
 
 class Damaged(NotLoaded):
-    """Its end is missing, or it is no library at all."""
+    """Reports a file that is truncated or no library."""
 
 
 def _check_whole(path: Path) -> None:
@@ -184,7 +184,7 @@ def _with_kernel(*keys: str) -> set[str]:
 
 
 def composite() -> list[str]:
-    """Return the names of what PyTorch makes of other operators."""
+    """Return the names of operators that PyTorch composes of others."""
     # The own kernel of a device reads memory itself.
     return sorted(_with_kernel(IMPLICIT) - _with_kernel("CPU", "CUDA"))
 

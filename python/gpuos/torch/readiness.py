@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 AHEAD = "`python -m gpuos build-torch` has it ahead of time"
 NOT_READY = (
-    "gpuos.torch: expected a bridge to PyTorch, found none, and with "
+    "gpuos.torch: expected a bridge to PyTorch, got none, and with "
     f"GPUOS_TORCH=ready none is compiled; schedulers defer nothing. {AHEAD}"
 )
 WITHIN = (
@@ -120,7 +120,7 @@ class _Process:
             if path.parent == choosing.folder():
                 if not isinstance(error, loading.Damaged):
                     raise
-                log.warning("%s; it is compiled anew", error)
+                log.warning("%s; it is compiled again", error)
                 path.unlink(missing_ok=True)
                 return
             self.refused.add(path)
@@ -211,7 +211,7 @@ def _beginning(in_haste: bool) -> str:
 
 
 def tell(stacklevel: int) -> None:
-    """Warn of what has happened since the last time."""
+    """Warn about events since the last call."""
     # This runs without the lock: a program may turn warnings into errors, or
     # show them by its own functions.
     while True:

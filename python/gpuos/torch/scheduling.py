@@ -43,7 +43,7 @@ _timer_ms = 0.0  # the shortest interval in use; 0: none. Under _lock
 
 
 class _Block:
-    """That a thread is in a scheduler: until it leaves it, or ends."""
+    """Marks that a thread is in a scheduler, until it leaves or ends."""
 
     def __init__(self, interval_ms: float) -> None:
         self.interval_ms = interval_ms
@@ -151,7 +151,7 @@ class Scheduler:
     def _left(
         self, block: _Block | _EagerBlock | None, error: BaseException | None
     ) -> None:
-        """Tidy up; the next call completes an interrupted one."""
+        """Clean up. The next call completes an interrupted one."""
         if isinstance(block, _EagerBlock):
             with _lock:
                 _waiting.discard(block)
@@ -170,7 +170,8 @@ class Scheduler:
         Raises
         ------
         gpuos.InvalidArgument
-            For a generator or a coroutine, whose call ends before it runs.
+            If it is a generator or a coroutine, because its call returns
+            before it runs.
         """
         if (
             inspect.isgeneratorfunction(function)
@@ -363,7 +364,7 @@ def take_over() -> None:
 
 
 def join() -> None:
-    """Have the eager blocks of this thread defer, if they may now."""
+    """Let the eager blocks of this thread defer, if they may now."""
     blocks = _thread.eager
     if not blocks or _thread.blocks or not _waiting.issuperset(blocks):
         return

@@ -180,7 +180,7 @@ TEST_F(GivenRefusals, NewerCompilersAreNamed) {
   text.replace(text.find("\n.version 6.0"), 13, "\n.version 99.9");
   expect(axpy_of(Kind::Ptx, text),
          "CompileError axpy: expected PTX of version ",
-         " reads, got version 99.9; a newer one: pip install");
+         " reads, got version 99.9; install a newer one with: pip install");
   std::string newer = made_object(Kind::LtoIr, kAxpy, 80);
   newer[4] = '\x7f';  // where its format's version is
   expect(axpy_of(Kind::LtoIr, newer), "CompileError axpy: expected LTO-IR that",

@@ -195,7 +195,7 @@ TEST(Expression, SyntaxErrorsSayWhatWasExpected) {
        "column 20: expected ')', operands come before axis and keepdims, got "
        "'a'"},
       {"o = sin(a, axis=0)",
-       "column 12: expected an operand, this is no reduction, got 'axis'"},
+       "column 12: expected an operand, no keyword of reductions, got 'axis'"},
       {"o = sum(a, axis=1)", "column 5: sum: expected axes of -1 to 0, got 1"},
       {"o = a & b", "column 7: bitwise_and: expected integers, got float32"},
       {"o = sin(a b)", "column 11: expected ',' or ')', got 'b'"},

@@ -169,7 +169,7 @@ TEST(HostCompiler, HalfALibraryIsAnError) {
   write_file(whole, whole_library());
   const Script script(concat("head -c 4096 '", whole, "' > \"$out\""));
   const std::string text = Script::error();
-  EXPECT_TRUE(says(text, "a whole library, got 4096 bytes"));
+  EXPECT_TRUE(says(text, "a complete library, got 4096 bytes"));
 }
 
 TEST(HostCompiler, OutputThatIsAFifoIsAnError) {

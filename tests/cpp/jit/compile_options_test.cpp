@@ -54,9 +54,9 @@ TEST(CompileOptions, WrongValuesAreRefusedWithWhatCame) {
 TEST(CompileOptions, LevelsThatTheAssemblerDoesNotTakeTogether) {
   EXPECT_EQ(
       refusal({.optimization = 1, .fast_compile = FastCompile::Max}),
-      "JitOptions: optimization: expected 3 beside fast_compile='max', got 1");
+      "JitOptions: optimization: expected 3 with fast_compile='max', got 1");
   EXPECT_EQ(refusal({.debug = true, .optimization = 2}),
-            "JitOptions: optimization: expected 0 or 3 beside debug, got 2");
+            "JitOptions: optimization: expected 0 or 3 with debug, got 2");
   EXPECT_EQ(refusal({.fast_compile = FastCompile::Min}), "");
   EXPECT_EQ(refusal({.debug = true, .optimization = 0}), "");
   EXPECT_EQ(refusal({.debug = true, .fast_compile = FastCompile::Mid}), "");

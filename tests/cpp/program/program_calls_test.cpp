@@ -161,7 +161,7 @@ TEST_P(ProgramCalls, AddressesAreCheckedEveryTime) {
     TensorView wrong = good;
     wrong.read_only = true;
     EXPECT_EQ(message_of(program, inputs, wrong),
-              "program: output 0 is read-only");
+              "program: output 0: expected writable memory, got read-only");
     wrong = good;
     wrong.data = nullptr;
     EXPECT_EQ(message_of(program, inputs, wrong),

@@ -181,7 +181,7 @@ TEST_P(RuntimeErrors, BadDefinitions) {
                 .source = "GPUOS_OPERATOR(n) {}",
                 .dtypes = {DType::Float32, DType::UInt8}});
       },
-      {"n: a whole operator has 1 dtype, got 2"});
+      {"n: expected 1 dtype of a whole operator, got 2"});
 }
 
 TEST_P(RuntimeErrors, AClosedRuntimeTakesNothing) {

@@ -121,11 +121,11 @@ TEST_F(FollowedKernels, OtherParametersAreRefusedUntilTheyFitAgain) {
   const std::string first = launched(k);
   session().run("__global__ void k(int* x, int n) { *x = n; }");
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(thrown_by<InvalidArgument>(
-                  [&] { k.launch(1, 1, KernelArgs::of(this)); }),
-              "k: expected the parameters (int*: 8 bytes) that it had when "
-              "this handle was got, got (int*: 8 bytes, int: 4 bytes); a new "
-              "handle launches it");
+    EXPECT_EQ(
+        thrown_by<InvalidArgument>(
+            [&] { k.launch(1, 1, KernelArgs::of(this)); }),
+        "k: expected the parameters (int*: 8 bytes) that this handle "
+        "was made for, got (int*: 8 bytes, int: 4 bytes); get a new handle");
   }
   EXPECT_TRUE(session().undo());
   EXPECT_EQ(launched(k), first);

@@ -94,7 +94,7 @@ TEST_P(ClashTest, ANameIsOneThing) {
     } else {
       ++refused;
       EXPECT_FALSE(is_one_file(first.text, second.text)) << failure;
-      EXPECT_TRUE(says(failure, "expected a new name, found a, which is "));
+      EXPECT_TRUE(says(failure, "expected a new name, got a, which is "));
       EXPECT_TRUE(says(failure, "of cell 2"));
       EXPECT_EQ(failure_of_use(first), "");
     }
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ClashTest,
 TEST_F(WorkspaceTest, TwoThingsOfOneNameInACellAreRefused) {
   EXPECT_EQ(failure_of_cell("__device__ int a() { return 1; }\n"
                             "__device__ int a = 3;"),
-            "cell 1:1:1: expected a new name, found a, which is a variable of "
+            "cell 1:1:1: expected a new name, got a, which is a variable of "
             "cell 1\n__device__ int a() { return 1; }\n^");
   EXPECT_EQ(failure_of_cell("__device__ int a = 3;"), "");
 }

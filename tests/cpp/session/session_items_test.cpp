@@ -284,8 +284,8 @@ TEST(SessionItems, AVariableIsReferredToByItsName) {
 TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"\n __device__ auto [a, b] = p;",
-       "cell 1:2:2: expected a variable behind __device__, found a"},
-      {"if x;", "cell 1:1:1: expected '(' behind if"},
+       "cell 1:2:2: expected a variable after __device__, got a"},
+      {"if x;", "cell 1:1:1: expected '(' after if"},
       {"for (;;)", "expected a ';' at the end"},
       {"__device__ int f() { static int n; return n++; }",
        "expected no static variable"},
@@ -294,8 +294,8 @@ TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
       {"__device__ const char* s = \"abc", "expected a closing \""},
       {"#if 1\n", "expected #endif"},
       {"/* open", "expected */"},
-      {"__device__ auto x = {3};", "expected the type of x, found auto"},
-      {"__device__ auto x;", "expected the type of x, found auto"}};
+      {"__device__ auto x = {3};", "expected the type of x, got auto"},
+      {"__device__ auto x;", "expected the type of x, got auto"}};
   for (const auto& [text, message] : cases)
     EXPECT_TRUE(says(failure_of(text), message)) << text << ": ";
 }

@@ -88,7 +88,7 @@ TEST_F(WorkspaceTest, DeclarationsAreLinkedOnceTheirDefinitionsCome) {
             "and defined nowhere");
   EXPECT_EQ(failure_of_link("foo"),
             "session: expected a definition of later(int), which kernel foo "
-            "(cell 2) wants; it is declared in cell 1 and defined nowhere");
+            "(cell 2) uses; it is declared in cell 1 and defined nowhere");
   run("__device__ int later(int x) { return x; }");
   EXPECT_EQ(link("foo")->closure.functions.size(), 2u);
 }

@@ -122,7 +122,7 @@ TEST_F(OperatorCompiler, MissingOperatorIsNamed) {
   CompileRequest request = request_for("axpy", axpy(4));
   request.entries = {"other"};
   EXPECT_EQ(message_of(request),
-            "axpy.cu: expected GPUOS_OPERATOR(other) { ... }, found "
+            "axpy.cu: expected GPUOS_OPERATOR(other) { ... }, got "
             "GPUOS_OPERATOR(axpy)");
 }
 
