@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from deadlines import COMPILE_S, WAIT_S
-from path_support import python_path
+from program_support import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

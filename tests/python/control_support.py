@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import WAIT_S
+from program_support import gpuos_command
 
 from gpuos.control import client
 
 
 def ctl(path, *words, stdin=None):
     """Run `python -m gpuos ctl`."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "gpuos", "ctl", path, *words],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-        input=stdin,
-    )
+    return gpuos_command("ctl", path, *words, input=stdin)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ import time
 import pytest
 from conftest import NAP
 from deadlines import WAIT_S
+from program_support import python
 
 import gpuos
 from gpuos import awaiting
@@ -265,13 +265,7 @@ assert os.waitpid(child, 0)[1] == 0
 """
     # Newer Pythons warn of a fork where there are threads.
     quietly = ("-W", "ignore:This process:DeprecationWarning")
-    done = subprocess.run(
-        [sys.executable, *quietly, "-c", text],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
+    done = python(*quietly, "-c", text, timeout=WAIT_S)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from deadlines import WAIT_S
+from program_support import gpuos_command
 
 from gpuos.bench import plots, tables
 from gpuos.bench.row import Row, Series
@@ -113,12 +114,9 @@ def test_a_row_that_fails_takes_no_other_along(run_ways, ways):
 
 
 def test_what_cannot_begin_says_why():
-    done = subprocess.run(
-        [sys.executable, "-m", "gpuos", "bench", "queue", "--device", "99"],
-        env={**os.environ, "GPUOS_BACKEND": "no_backend"},
-        capture_output=True,
-        check=False,
-        text=True,
+    done = gpuos_command(
+        *("bench", "queue", "--device", 99),
+        variables={"GPUOS_BACKEND": "no_backend"},
         timeout=WAIT_S,
     )
     assert (done.returncode, done.stdout) == (1, "")

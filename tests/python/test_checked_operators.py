@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from checked_cases import cases
+from jit_support import or_skip
 
 import gpuos
 
@@ -33,10 +34,7 @@ GPUOS_OPERATOR(shift) {
 
 
 def define(rt, name, source, **rest):
-    try:
-        return rt.define(name, source=source, **{"checked": True, **rest})
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(rt.define, name, source=source, **{"checked": True, **rest})
 
 
 def floats(rt, values):
@@ -60,10 +58,7 @@ def message(ticket) -> str:
 
 def test_an_index_that_was_moved_is_told_of(rt):
     drawn = list(cases(MANY))
-    try:
-        rt.define_many([case.definition() for case in drawn])
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(rt.define_many, [case.definition() for case in drawn])
     for case in drawn:
         case.check(rt)
 
@@ -232,7 +227,7 @@ def test_on_the_host_assertions_need_no_checks(host, header):
     lambda backend: backend == "cuda",
     reason="the driver empties its buffer when it likes",
 )
-def test_printf_prints(backend, run_python):
+def test_printf_prints(backend, printed_by):
     text = f"""
 import gpuos
 with gpuos.Runtime({backend!r}) as rt:
@@ -242,9 +237,7 @@ GPUOS_OPERATOR(say) {{
 }}''')
     rt.submit(op, out=rt.empty(5)).wait(60)
 """
-    done = run_python(text)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "count 5\n"
+    assert printed_by(text) == "count 5\n"
 
 
 def test_a_heap_is_the_hosts_alone(rt):

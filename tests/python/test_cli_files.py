@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from test_cli import gpuos_command
+from program_support import captured, gpuos_command
 
 import gpuos
 from gpuos.cli import chunks, main, npy, options
@@ -189,12 +189,7 @@ def test_a_full_disk_is_an_error(tmp_path):
     command = [sys.executable, "-m", "gpuos", *NAMES, source]
     for namespace in (["unshare", "-m"], ["unshare", "-Urm"]):
         try:
-            done = subprocess.run(
-                [*namespace, "sh", "-c", SMALL_DISK, disk, *command],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = captured(*namespace, "sh", "-c", SMALL_DISK, disk, *command)
         except FileNotFoundError as error:
             pytest.skip(str(error))
         if done.stdout:
@@ -214,13 +209,7 @@ def test_a_file_that_may_not_grow_is_an_error(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-    done = subprocess.run(
-        [sys.executable, "-m", "gpuos", *NAMES, source, "-o", out],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=limit,
-    )
+    done = gpuos_command(*NAMES, source, "-o", out, preexec_fn=limit)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("gpuos run: ")

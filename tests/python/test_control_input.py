@@ -139,10 +139,9 @@ is_over.set()
 """
 
 
-def test_other_threads_run_while_a_message_is_read(run_python):
+def test_other_threads_run_while_a_message_is_read(printed_by):
     # In a process of its own: plugins of pytest have turns of their own.
-    done = run_python(TURNS)
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert printed_by(TURNS) == "True\n"
 
 
 def test_a_message_may_come_in_pieces(server):
@@ -152,7 +151,7 @@ def test_a_message_may_come_in_pieces(server):
         assert json.loads(connection.recv(1 << 16))["operator"] == "spare"
 
 
-def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(run_python):
+def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(printed_by):
     text = """
 import gpuos, signal, socket, tempfile
 from gpuos.control import client
@@ -167,5 +166,4 @@ with gpuos.serve(tempfile.mkdtemp() + "/s") as server:
     client.ask(server.path, {"command": "list"})  # after all of them
 print("end")
 """
-    done = run_python(text)
-    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    assert printed_by(text) == "end\n"

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 from control_support import Load, connected, open_files, until
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import WAIT_S
+from program_support import captured, python
 
 import gpuos
 from gpuos.control import client, socket_file
@@ -396,12 +397,8 @@ def test_another_user_is_refused(host):
         server = gpuos.serve(f"{folder}/s", runtime=host)
 
         def try_it():
-            return subprocess.run(
-                [sys.executable, "-c", OTHER_USER, server.path],
-                capture_output=True,
-                text=True,
-                timeout=WAIT_S,
-                check=True,
+            return python(
+                "-c", OTHER_USER, server.path, timeout=WAIT_S, check=True
             ).stdout
 
         with server:
@@ -449,7 +446,7 @@ print(status)
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_a_forked_child_does_not_serve(run_python, tmp_path, by_variable):
+def test_a_forked_child_does_not_serve(printed_by, tmp_path, by_variable):
     path = tmp_path / "s"
     text = FORK.format(
         path=str(path),
@@ -457,8 +454,7 @@ def test_a_forked_child_does_not_serve(run_python, tmp_path, by_variable):
         close="" if by_variable else "server.close()",
     )
     variables = {"GPUOS_CONTROL": str(path)} if by_variable else {}
-    done = run_python(text, **variables)
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert printed_by(text, **variables) == "0\n"
 
 
 ENDS = """
@@ -521,25 +517,20 @@ if child:
 
 
 def test_the_child_of_a_fork_before_any_runtime_does_not_serve(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", EARLY, tmp_path],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
+    done = python(
+        "-c",
+        EARLY,
+        tmp_path,
         check=True,
-        env={**os.environ, "GPUOS_CONTROL": str(tmp_path / "%p")},
+        variables={"GPUOS_CONTROL": str(tmp_path / "%p")},
     )
     # The parent's socket and lock; the child sees them or not yet.
     assert max(map(int, done.stdout.split())) == 2
 
 
 def test_no_new_file_reaches_programs_that_are_started(server):
-    before = subprocess.run(
-        ["/bin/sh", "-c", "ls -l /proc/self/fd"],
-        capture_output=True,
-        text=True,
-        check=True,
-        close_fds=False,
+    before = captured(
+        "/bin/sh", "-c", "ls -l /proc/self/fd", check=True, close_fds=False
     ).stdout
     assert "socket:" not in before
     assert str(server.path.parent) not in before
@@ -562,14 +553,11 @@ def test_the_variable_of_a_privileged_program_is_not_read(tmp_path):
     found = {}
     for mode in (0o755, 0o2755):
         program.chmod(mode)
-        done = subprocess.run(
-            [program, "-c", SECURE],
-            capture_output=True,
-            text=True,
-            timeout=COMPILE_S,
-            check=False,
-            env={
-                **os.environ,
+        done = captured(
+            program,
+            "-c",
+            SECURE,
+            variables={
                 "GPUOS_CONTROL": "/nowhere/s",
                 "PYTHONHOME": sys.base_prefix,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

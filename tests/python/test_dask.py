@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import sending_cases as cases
 from deadlines import WAIT_S
-from path_support import python_path
+from program_support import python_path
 
 import gpuos
 

@@ -15,6 +15,7 @@ from dtype_support import (
     array_of,
     numbers_of,
 )
+from jit_support import or_skip
 
 import gpuos
 
@@ -33,12 +34,14 @@ COMPLEX = ["complex64", "complex128"]
 def times(rt, dtype):
     name = f"times_{dtype}"
     source = AXPY.format(name=name, type=ROWS[dtype].cpp)
-    try:
-        return rt.define(
-            name, source=source, dtype=dtype, params={"k": dtype}, inputs=1
-        )
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(
+        rt.define,
+        name,
+        source=source,
+        dtype=dtype,
+        params={"k": dtype},
+        inputs=1,
+    )
 
 
 def test_list_is_read():
@@ -77,16 +80,14 @@ GPUOS_OPERATOR(sum_parts) {
     [(1 + 2j, -19), (np.complex64(1 + 2j), -19), (3, 3), (0.5, 0.5)],
 )
 def test_a_parameter_may_be_complex(rt, k, expected):
-    try:
-        op = rt.define(
-            "sum_parts",
-            source=SUM,
-            params={"k": "complex64"},
-            inputs=0,
-            elementwise=False,
-        )
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    op = or_skip(
+        rt.define,
+        "sum_parts",
+        source=SUM,
+        params={"k": "complex64"},
+        inputs=0,
+        elementwise=False,
+    )
     out = rt.zeros(1)
     rt.submit(op, out=out, k=k)
     assert out.numpy()[0] == expected
@@ -145,10 +146,7 @@ def test_short_floats_are_float32s_rounded(rt, short):
     wanted = rt.fuse(stepwise)(wide[0], wide[1], 0.3)
     for is_compiled in (False, True):
         if is_compiled:
-            try:
-                f.compile(narrow[0], narrow[1], 0.3)
-            except gpuos.BackendUnavailable as error:
-                pytest.skip(str(error))
+            or_skip(f.compile, narrow[0], narrow[1], 0.3)
         for got, want in zip(f(narrow[0], narrow[1], 0.3), wanted, strict=True):
             assert short in repr(got)
             np.testing.assert_array_equal(numbers_of(rt, got), want.numpy())

@@ -7,13 +7,13 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from deadlines import WAIT_S
+from program_support import python
 
 import gpuos
 
@@ -285,12 +285,8 @@ def test_a_picture_says_what_it_shows(theme):
 
 
 def test_what_the_last_release_allowed_is_allowed():
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "figures", "names", "--check"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
+    done = python(
+        ROOT / "scripts" / "figures", "names", "--check", timeout=WAIT_S
     )
     assert (done.returncode, done.stderr) == (0, ""), (
         "users of the last release call these; keep them, or raise the version "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import random
-import subprocess
 import sys
 import threading
 from itertools import pairwise
@@ -16,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from deadlines import WAIT_S
+from program_support import python
 
 import gpuos
 
@@ -41,13 +41,7 @@ def has_gil() -> bool:
 
 
 def test_importing_gpuos_leaves_the_gil_as_it_was():
-    told = subprocess.run(
-        [sys.executable, "-W", "error", "-c", IMPORTS],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
+    told = python("-W", "error", "-c", IMPORTS, timeout=WAIT_S)
     assert (told.stdout, told.stderr) == ("True\n", "")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from path_support import python_path
+from program_support import python_path
 
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 

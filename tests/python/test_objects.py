@@ -7,16 +7,15 @@ results on a GPU.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from program_support import captured, python
 
 import gpuos
 
@@ -96,9 +95,7 @@ def compiled_by_clang(folder):
     head = (OBJECTS / "functions.clang.ptx").read_text().split("\n", 1)[0]
     made = folder / "functions.ptx"
     command = [clang, *head.split()[2:-1], str(made)]
-    done = subprocess.run(
-        command, cwd=OBJECTS, capture_output=True, text=True, check=False
-    )
+    done = captured(*command, cwd=OBJECTS)
     if "nvptx" in done.stderr:
         pytest.skip("clang knows no NVPTX")
     assert done.returncode == 0, done.stderr
@@ -111,13 +108,11 @@ def compiled_by_rust(folder):
     head = (OBJECTS / "functions.rust.ptx").read_text().split("\n", 1)[0]
     made = folder / "functions.ptx"
     # The traits that the compiler wants of a library change with it.
-    done = subprocess.run(
-        [*head.split()[2:-1], str(made)],
+    done = captured(
+        *head.split()[2:-1],
+        str(made),
         cwd=OBJECTS,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
+        variables={"RUSTC_BOOTSTRAP": "1"},
     )
     if done.returncode != 0:
         pytest.skip("this rustc does not compile functions.rs")
@@ -133,13 +128,7 @@ def need_numba():
 
 def compiled_by_numba(_folder):
     need_numba()
-    done = subprocess.run(
-        [sys.executable, "functions.py"],
-        cwd=OBJECTS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("functions.py", cwd=OBJECTS)
     # The NVVM that it finds may be none, or another than it writes for.
     if done.returncode != 0:
         pytest.skip(f"Numba compiles nothing here: {done.stderr[-200:]}")

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from deadlines import WAIT_S
+from program_support import python
 
 START = """
 import gpuos, numpy as np, os, sys, time, threading, signal
@@ -16,20 +17,15 @@ one = rt.array(np.ones(1000, dtype='f4'))
 """
 
 
-def check(done):
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def test_exit_with_a_live_runtime(backend, run_python):
+def test_exit_with_a_live_runtime(backend, printed_by):
     text = START.format(backend=backend) + (
         "for _ in range(1000): t = rt.submit('add', out, one, out=out)\n"
         "print('end')"
     )
-    assert check(run_python(text)) == "end\n"
+    assert printed_by(text) == "end\n"
 
 
-def test_exit_with_runtimes_in_a_cycle_and_threads(backend, run_python):
+def test_exit_with_runtimes_in_a_cycle_and_threads(backend, printed_by):
     text = START.format(backend=backend) + (
         "class Holder: pass\n"
         "h = Holder(); h.self = h; h.rt = rt; h.out = out\n"
@@ -40,25 +36,25 @@ def test_exit_with_runtimes_in_a_cycle_and_threads(backend, run_python):
         "threading.Thread(target=work, daemon=True).start()\n"
         "time.sleep(0.1); print('end')"
     )
-    assert check(run_python(text)) == "end\n"
+    assert printed_by(text) == "end\n"
 
 
-def test_exit_with_a_numpy_view(run_python):
+def test_exit_with_a_numpy_view(printed_by):
     text = START.format(backend="host") + (
         "view = out.numpy(copy=False); other = np.from_dlpack(one)\n"
         "del rt, out, one; view[0] = other[0]; print(view[0])"
     )
-    assert check(run_python(text)) == "1.0\n"
+    assert printed_by(text) == "1.0\n"
 
 
-def test_import_is_quick_and_takes_no_numpy(run_python):
+def test_import_is_quick_and_takes_no_numpy(printed_by):
     text = "import sys, gpuos; print('numpy' in sys.modules)"
-    assert check(run_python(text)) == "False\n"
+    assert printed_by(text) == "False\n"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
-    backend, run_python
+    backend, printed_by
 ):
     text = START.format(backend=backend) + (
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -73,7 +69,7 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
         "rt.wait(rt.submit('add', out, one, out=out), timeout=30)\n"
         "print(status, out.numpy()[0])"
     )
-    first, second = check(run_python(text)).splitlines()
+    first, second = printed_by(text).splitlines()
     assert first.startswith("child: ")
     assert "fork" in first
     assert second == "0 2.0"
@@ -82,7 +78,7 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("left_by", ["sys.exit(3)", "raise KeyError('own')"])
 def test_a_forked_child_leaves_the_block_of_its_parent(
-    backend, run_python, left_by
+    backend, printed_by, left_by
 ):
     text = START.format(backend=backend) + (
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -95,10 +91,10 @@ def test_a_forked_child_leaves_the_block_of_its_parent(
         "_, status = os.waitpid(child, 0)\n"
         "print(os.waitstatus_to_exitcode(status), own.is_closed)"
     )
-    assert check(run_python(text)) == "3 True\n"
+    assert printed_by(text) == "3 True\n"
 
 
-def test_nothing_is_imported_behind_the_first_runtime(backend, run_python):
+def test_nothing_is_imported_behind_the_first_runtime(backend, printed_by):
     """A fork in the middle of an import leaves its lock to the child."""
     text = (
         "import gpuos, numpy as np, sys\n"
@@ -114,7 +110,7 @@ def test_nothing_is_imported_behind_the_first_runtime(backend, run_python):
         "rt.submit(op, x, out=x).wait(60); rt.synchronize(60); rt.stats()\n"
         "print(sorted(set(sys.modules) - had))"
     )
-    assert check(run_python(text)) == "[]\n"
+    assert printed_by(text) == "[]\n"
 
 
 # Seconds of work that is queued in milliseconds, and a mapped file that its
@@ -154,13 +150,7 @@ def test_an_interrupted_program_ends_without_what_is_queued(
     tmp_path, text, is_run
 ):
     path, start = tmp_path / "file", START.format(backend="host")
-    done = subprocess.run(
-        [sys.executable, "-c", start + QUEUED + text, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
+    done = python("-c", start + QUEUED + text, str(path), timeout=WAIT_S)
     assert any(path.read_bytes()) == is_run, done.stderr
     # A finished task keeps its result. A dropped task has none.
     has_left = "left" in text
@@ -203,7 +193,7 @@ def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
     assert out == "ended False\n"  # the task goes on
 
 
-def test_no_threads_are_left(run_python):
+def test_no_threads_are_left(printed_by):
     text = (
         "import gpuos, numpy, os\n"
         "count = lambda: len(os.listdir('/proc/self/task'))\n"
@@ -213,10 +203,10 @@ def test_no_threads_are_left(run_python):
         "while count() > before: pass\n"
         "print(during > before, count() - before)"
     )
-    assert check(run_python(text)) == "True 0\n"
+    assert printed_by(text) == "True 0\n"
 
 
-def test_signals_are_for_the_threads_of_the_program(backend, run_python):
+def test_signals_are_for_the_threads_of_the_program(backend, printed_by):
     text = START.format(backend=backend) + (
         "from pathlib import Path\n"
         "rt.define('f', source='GPUOS_OPERATOR(f) {}', inputs=1)\n"
@@ -232,7 +222,7 @@ def test_signals_are_for_the_threads_of_the_program(backend, run_python):
         "  print(said['Name'].rstrip('0123456789'), *takes)\n"
         "rt.close()"
     )
-    lines = set(check(run_python(text)).splitlines())
+    lines = set(printed_by(text).splitlines())
     assert "gpuos-watchdog" in lines
     assert lines <= {
         "gpuos-",

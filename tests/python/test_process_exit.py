@@ -8,6 +8,7 @@ import time
 
 import pytest
 from deadlines import COMPILE_S, WAIT_S
+from jit_support import or_skip
 
 import gpuos
 
@@ -65,7 +66,7 @@ def test_the_end_does_not_wait_for_an_endless_operator(
     assert "close: endless" in log.read_text()
 
 
-def test_the_end_waits_for_what_is_short(backend, run_python):
+def test_the_end_waits_for_what_is_short(backend, printed_by):
     # Functions registered before the import of gpuos are called after it closes.
     text = (
         "import atexit, numpy as np\n"
@@ -75,24 +76,20 @@ def test_the_end_waits_for_what_is_short(backend, run_python):
         "one = rt.array(np.ones(100_000, 'f4')); out = rt.zeros(100_000)\n"
         "for _ in range(2000): rt.submit('add', out, one, out=out)\n"
     )
-    done = run_python(text)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) >= 2000
+    assert int(printed_by(text)) >= 2000
 
 
-def test_a_block_that_ends_well_waits_for_the_watchdog(run_python, backend):
+def test_a_block_that_ends_well_waits_for_the_watchdog(printed_by, backend):
     text = start(backend, watchdog=0.2) + (
         "try:\n"
         "  with rt: run()\n"
         "except gpuos.TaskError as error: print(error.operator)\n"
         "print(rt.stats()['is_dead'])"
     )
-    done = run_python(text)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "endless\nTrue\n"
+    assert printed_by(text) == "endless\nTrue\n"
 
 
-def test_collecting_does_not_free_what_a_stuck_operator_writes(run_python):
+def test_collecting_does_not_free_what_a_stuck_operator_writes(printed_by):
     text = start("host", watchdog=0.2) + (
         "import gc\n"
         "class Array(np.ndarray): pass\n"
@@ -105,12 +102,10 @@ def test_collecting_does_not_free_what_a_stuck_operator_writes(run_python):
         "gc.collect()\n"
         "print(seen() is not None)"
     )
-    done = run_python(text)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "endless\nTrue\n"
+    assert printed_by(text) == "endless\nTrue\n"
 
 
-def test_what_a_stuck_operator_writes_is_not_freed(run_python):
+def test_what_a_stuck_operator_writes_is_not_freed(printed_by):
     text = start("host", watchdog=0.2) + (
         "class Array(np.ndarray): pass\n"
         "mine = np.zeros(1000, 'f4').view(Array)\n"
@@ -125,13 +120,11 @@ def test_what_a_stuck_operator_writes_is_not_freed(run_python):
         "del rt, op, out\n"
         "print(seen() is not None, free() is None)"
     )
-    done = run_python(text)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "endless\nTrue True\n"
+    assert printed_by(text) == "endless\nTrue True\n"
 
 
 def test_a_program_that_only_submits_hears_of_a_stuck_operator(
-    run_python, backend
+    printed_by, backend
 ):
     text = start(backend, watchdog=0.2) + (
         "run()\n"
@@ -140,22 +133,16 @@ def test_a_program_that_only_submits_hears_of_a_stuck_operator(
         "  while True: rt.submit('fill', out=mine, value=1); time.sleep(.01)\n"
         "except gpuos.TaskError as error: print(error.operator)\n"
     )
-    done = run_python(text)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "endless\n"
+    assert printed_by(text) == "endless\n"
 
 
-def test_a_log_that_is_a_fifo_stops_nobody(run_python, log):
+def test_a_log_that_is_a_fifo_stops_nobody(printed_by, log):
     os.mkfifo(log)
-    done = run_python(start("host") + "run()", GPUOS_LOG=str(log))
-    assert (done.returncode, done.stderr) == (0, "")
+    printed_by(start("host") + "run()", GPUOS_LOG=str(log))
 
 
 def need_nvrtc():
-    try:
-        gpuos.JitModule("")
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(gpuos.JitModule, "")
 
 
 def is_running(process):
@@ -168,7 +155,7 @@ def is_running(process):
 
 # Its version is asked before it compiles.
 @pytest.mark.parametrize("version", ["", "[ $1 = --version ] && exec echo 1"])
-def test_the_end_kills_a_compiler(run_python, tmp_path, version):
+def test_the_end_kills_a_compiler(printed_by, tmp_path, version):
     compiler, pid = tmp_path / "c++", tmp_path / "pid"
     temp = tmp_path / "temp"
     temp.mkdir()
@@ -185,8 +172,7 @@ def test_the_end_kills_a_compiler(run_python, tmp_path, version):
         f"while not os.path.exists({str(pid)!r}): time.sleep(0.01)\n"
         "time.sleep(0.1)"
     )
-    done = run_python(text, CXX=str(compiler), TMPDIR=str(temp))
-    assert (done.returncode, done.stderr) == (0, "")
+    printed_by(text, CXX=str(compiler), TMPDIR=str(temp))
     deadline = time.monotonic() + WAIT_S
     while is_running(int(pid.read_text())):
         assert time.monotonic() < deadline
@@ -208,12 +194,13 @@ print(future.done())
 """
 
 
-def test_the_end_stops_a_compilation_in_the_background(run_python):
+def test_the_end_stops_a_compilation_in_the_background(printed_by):
     need_nvrtc()
     # It would take minutes. NVRTC is waited for, or the end would crash.
-    done = run_python(ENDLESS_COMPILE, timeout=WAIT_S, GPUOS_CACHE_DIR="off")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "False\n"
+    assert (
+        printed_by(ENDLESS_COMPILE, timeout=WAIT_S, GPUOS_CACHE_DIR="off")
+        == "False\n"
+    )
 
 
 COMPILES = """
@@ -238,10 +225,9 @@ time.sleep({after})
 
 
 @pytest.mark.parametrize("after", [0.3, 0.5, 0.7, 0.9])
-def test_threads_that_compile_and_launch_do_no_harm(run_python, backend, after):
+def test_threads_that_compile_and_launch_do_no_harm(printed_by, backend, after):
     need_nvrtc()
     text = COMPILES.format(
         backend=backend, after=after, has_gpu=backend == "cuda"
     )
-    done = run_python(text, GPUOS_CACHE_DIR="off")
-    assert (done.returncode, done.stderr) == (0, "")
+    printed_by(text, GPUOS_CACHE_DIR="off")

@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sending_cases as cases
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import WAIT_S
+from program_support import python
 
 import gpuos
 from gpuos import sending
@@ -62,13 +62,7 @@ def expected(sent):
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_start_methods_of_multiprocessing(method):
-    done = subprocess.run(
-        [sys.executable, cases.__file__, method],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-    )
+    done = python(cases.__file__, method)
     assert done.returncode == 0, done.stderr
     wanted, got, back = json.loads(done.stdout)
     assert got == wanted

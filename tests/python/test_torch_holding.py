@@ -164,9 +164,8 @@ print(results == 8 * [16.0], len(made))
 """
 
 
-def test_threads_load_the_bridge_together_and_share_one_runtime(run_python):
-    done = run_python(LOADED_BY_THREADS)
-    assert done.stdout == "True 1\n", done.stderr
+def test_threads_load_the_bridge_together_and_share_one_runtime(printed_by):
+    assert printed_by(LOADED_BY_THREADS) == "True 1\n"
 
 
 def test_code_that_runs_when_an_object_goes_may_submit(device):
@@ -229,7 +228,5 @@ print("pending", gt.pending())
 """
 
 
-def test_process_ends_with_requests_pending(run_python):
-    done = run_python(AT_EXIT)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "pending 1\n"
+def test_process_ends_with_requests_pending(printed_by):
+    assert printed_by(AT_EXIT) == "pending 1\n"
