@@ -384,13 +384,13 @@ def test_running_sums_of_all_sizes(rt, size):
         lambda x: xp.reshape(x.T, (6,), copy=False),
     ],
 )
-def test_what_is_wrong_is_refused(rt, call):
+def test_wrong_arguments_are_refused(rt, call):
     x = rt.zeros((2, 3))
     with pytest.raises(ValueError, match=r"expected|mismatch"):
         call(x)
 
 
-def test_what_programs_cannot_do_is_absent():
+def test_unsupported_functions_are_absent():
     for name in ("sort", "unique_values", "matmul", "take", "linalg", "fft"):
         assert not hasattr(xp, name), name
 

@@ -92,7 +92,7 @@ class Other:
 @pytest.mark.parametrize(
     "other", ["text", b"", None, {}, {1.0}, Other(), ["a"]]
 )
-def test_what_is_no_operand_is_a_type_error(rt, other):
+def test_wrong_operands_are_type_errors(rt, other):
     values = np.array([1.0, 2.0])
     x = rt.array(values)
     for function in (operator.add, operator.lt):
@@ -205,7 +205,7 @@ def test_a_mask_of_another_shape_is_refused(rt):
         got[rt.array(np.ones(3, bool))] = 0
 
 
-def test_what_cannot_be_assigned_is_refused(rt):
+def test_wrong_assignments_are_refused(rt):
     x = rt.array(np.zeros((2, 3)))
     for index, value in [(0, np.ones(4)), (..., np.ones((3, 2)))]:
         with pytest.raises(gpuos.InvalidArgument):

@@ -307,7 +307,7 @@ ASKED = {
 
 @pytest.mark.parametrize("what", ASKED)
 @pytest.mark.parametrize("value", VALUES)
-def test_what_python_asks_of_an_array(rt, value, what):
+def test_protocols_of_python_answer_as_in_numpy(rt, value, what):
     """It answers as NumPy's, or refuses as that does."""
     answers = []
     for x in (rt.array(value, "f4"), np.array(value, "f4")):

@@ -148,7 +148,7 @@ def test_a_runtime_that_is_closed_meanwhile(backend):
     assert got.wait(WAIT_S)
 
 
-def test_who_stops_waiting(rt, nap, gate):
+def test_a_cancelled_wait_leaves_the_task(rt, nap, gate):
     async def main():
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(wait(gate.submit(rt.empty(1))), 0.01)
@@ -236,7 +236,7 @@ def test_a_hook_that_raises_takes_no_other_callback_along(nap, monkeypatch):
     called(nap(9 * MS))
 
 
-def test_what_is_no_function(rt):
+def test_wrong_callbacks_are_refused(rt):
     ticket = rt.submit("fill", out=rt.zeros(9), value=1)
     with pytest.raises(TypeError, match="expected a function, got int"):
         ticket.add_done_callback(1)

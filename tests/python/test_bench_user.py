@@ -113,7 +113,7 @@ def test_a_row_that_fails_takes_no_other_along(run_ways, ways):
     assert done.returncode == 1
 
 
-def test_what_cannot_begin_says_why():
+def test_a_bench_that_cannot_begin_tells_the_reason():
     done = gpuos_command(
         *("bench", "queue", "--device", 99),
         variables={"GPUOS_BACKEND": "no_backend"},
@@ -149,7 +149,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
-def test_what_measures_ends_with_who_began_it(tmp_path, name):
+def test_a_measuring_process_ends_with_its_parent(tmp_path, name):
     """Also where only that one is told, as by `timeout` or a scheduler."""
     number = getattr(signal, name)
     command = [sys.executable, "-m", "gpuos", "bench", "queue", "--quick"]

@@ -100,7 +100,7 @@ def test_others_of_the_same_flush_are_not_told(rt, gather):
     rt.synchronize(60)  # all failures were reported
 
 
-def test_who_waits_for_all_is_told_once(rt, gather):
+def test_a_wait_for_all_raises_an_error_once(rt, gather):
     x, index = rt.zeros(4), rt.array(np.array([7], "f4"))
     for _ in range(3):
         rt.submit(gather, x, index, out=rt.empty(1))
@@ -109,7 +109,7 @@ def test_who_waits_for_all_is_told_once(rt, gather):
     rt.synchronize(60)
 
 
-def test_close_tells_what_nobody_was_told(backend):
+def test_close_raises_unreported_errors(backend):
     rt = gpuos.Runtime(backend)
     op = define(rt, "gather", GATHER, inputs=2, elementwise=False)
     rt.submit(op, rt.zeros(4), rt.array(np.array([7], "f4")), out=rt.empty(1))
@@ -346,7 +346,7 @@ def test_a_plain_pointer_is_not_seen(rt):
     assert whole.numpy().tolist() == [0, 2]
 
 
-def test_what_is_no_pointer_there_is_said(rt):
+def test_a_cast_of_a_checked_pointer_names_the_fix(rt):
     source = body(
         "casts",
         "float* x = task.pointer<float>(0);",
@@ -357,7 +357,7 @@ def test_what_is_no_pointer_there_is_said(rt):
     define(rt, "casts", source.replace("(x)", "(&x[0])"), inputs=0)
 
 
-def test_what_cannot_be_checked_is_refused(rt):
+def test_uncheckable_operators_are_refused(rt):
     with pytest.raises(
         gpuos.InvalidArgument, match="checked: expected a source"
     ):
@@ -386,7 +386,7 @@ def test_more_tasks_than_the_queue_holds(backend):
                 ticket.wait(60)
 
 
-def test_of_many_batches_the_last_may_be_done_first(backend, nap_source):
+def test_the_last_of_many_batches_may_end_first(backend, nap_source):
     source = nap_source.partition("GPUOS_OPERATOR")[0] + body(
         "late",
         "auto x = task.pointer<const float>(1);",

@@ -257,7 +257,7 @@ def test_bars_are_as_long_as_times(monkeypatch, encoding):
     assert max(map(len, text)) <= 80
 
 
-def test_what_to_try_next_are_commands():
+def test_suggestions_of_the_demo_are_commands():
     for command, _ in demo.NEXT:
         make_parser().parse_args(shlex.split(command))
     assert max(map(len, demo.next_lines(lacks_bridge=True))) <= 80

@@ -110,7 +110,7 @@ def test_a_whole_operator_is_sent_as_text(rt, server, tmp_path):
         (("wait", "--timeout", "0"), "--timeout"),
     ],
 )
-def test_what_is_refused_is_bad_input(rt, server, words, expected):
+def test_refused_requests_are_bad_input(rt, server, words, expected):
     done = ctl(server.path, *words)
     assert done.returncode == 2
     assert done.stderr.startswith("gpuos ctl: ")
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_told(server, tmp_path):
     assert (done.returncode, "UTF-8" in done.stderr) == (2, True)
 
 
-def test_nobody_serves(tmp_path):
+def test_a_path_without_a_server_is_an_error(tmp_path):
     done = ctl(tmp_path / "none", "list")
     assert done.returncode == 1
     assert "expected a process that serves" in done.stderr
@@ -361,7 +361,7 @@ def test_the_first_process_of_a_launch_serves(start, tmp_path):
     assert first.communicate("\n", timeout=WAIT_S)[0] == "o = x * 2\n"
 
 
-def test_of_a_launch_with_ranks_the_first_serves(start, tmp_path):
+def test_the_first_rank_of_a_launch_serves(start, tmp_path):
     path = tmp_path / "job"
     start(GPUOS_CONTROL=str(path), LOCAL_RANK="1")
     assert not path.exists()

@@ -69,7 +69,7 @@ def test_fields_of_their_kind_are_answered(server, monkeypatch):
 
 
 @pytest.mark.parametrize("name", control_messages.NO_MESSAGES)
-def test_what_is_no_message_is_refused(server, name):
+def test_invalid_messages_are_refused(server, name):
     answer = raw(server.path, control_messages.NO_MESSAGES[name])
     # The answer may be lost if a client continues to send.
     is_long = len(control_messages.NO_MESSAGES[name]) > 1 << 20

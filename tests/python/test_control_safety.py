@@ -142,7 +142,7 @@ def name_too_long(folder):
         name_too_long,
     ],
 )
-def test_what_is_no_free_place_is_refused_and_stays(host, tmp_path, make):
+def test_an_occupied_path_is_refused_and_stays(host, tmp_path, make):
     path = make(tmp_path)
     before = inodes(tmp_path)
     with pytest.raises(gpuos.InvalidArgument):
@@ -153,7 +153,7 @@ def test_what_is_no_free_place_is_refused_and_stays(host, tmp_path, make):
 
 
 @pytest.mark.parametrize("path", ["", "\0abstract", "s\0", 3, b"\0abstract"])
-def test_what_is_no_path_is_refused(host, path):
+def test_invalid_paths_are_refused(host, path):
     with pytest.raises((gpuos.InvalidArgument, TypeError)):
         gpuos.serve(path, runtime=host)
 
@@ -170,7 +170,7 @@ def test_only_one_serves_at_a_path(server, host):
     assert listed(server.path)
 
 
-def test_of_many_that_begin_at_once_one_serves(host, tmp_path):
+def test_one_of_many_concurrent_servers_serves(host, tmp_path):
     for turn in range(20):
         path = tmp_path / f"s{turn % 2}"
 

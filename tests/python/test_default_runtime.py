@@ -48,7 +48,7 @@ assert len(set(map(id, found))) == 1
 """)
 
 
-def test_nobody_closes_it():
+def test_the_default_runtime_cannot_be_closed():
     with gpuos.default_runtime("host") as rt:
         pass
     with pytest.raises(gpuos.InvalidArgument, match="this process shares"):
@@ -77,7 +77,7 @@ def test_a_gpu_that_is_not_there_is_unavailable():
         gpuos.default_runtime("cuda:9999")
 
 
-def test_a_gpu_that_is_not_there_beside_one_that_is(monkeypatch):
+def test_a_missing_gpu_is_named(monkeypatch):
     def refuse(_, **options):
         raise gpuos.InvalidArgument(
             f"Runtime: device: expected 0 to 1, got {options['device']}"

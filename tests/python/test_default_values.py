@@ -165,7 +165,7 @@ def test_each_dtype_has_default_values(rt, dtype, value):
         ({"a": "float32", "b": ("int8", 1000)}, "b: default value: .*int8"),
     ],
 )
-def test_what_cannot_replace(rt, params, message):
+def test_wrong_replacements_are_refused(rt, params, message):
     op = rt.define("op", "o = x + a", params=BASE)
     with pytest.raises(gpuos.InvalidArgument, match=message):
         rt.replace(op, "o = x + a", params=params)

@@ -80,7 +80,7 @@ BETWEEN = re.compile(r'"\s*\n\s*f?"')
 SAID = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 
 
-def test_what_the_page_of_troubles_quotes_is_said():
+def test_quoted_errors_of_the_troubles_page_exist():
     """The quoted messages occur in the sources."""
     root = DOCS.parent
     texts = [

@@ -227,7 +227,7 @@ def test_logsumexp_of_infinities(rt):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_is_small_beside_the_maximum_counts(rt, dtype):
+def test_small_terms_count_next_to_the_maximum(rt, dtype):
     rows = [[0, -17], [0, -40], [-40, 0], [3, 3], [1e-3, -60], [-700, -700.5]]
     x = np.array(rows, dtype)
     exact, normal = [], []

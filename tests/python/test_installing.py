@@ -48,7 +48,7 @@ class TestEmptyRoot:
         assert re.search(r"^backend +host", done.stdout, re.MULTILINE)
         assert re.search("^right: ", done.stdout, re.MULTILINE)
 
-    def test_what_is_missing_is_said(self):
+    def test_missing_tools_are_reported(self):
         done = in_empty_root("-c", LOOK)
         assert (done.returncode, done.stderr) == (0, "")
         found, result, error = done.stdout.split("\n", 2)
@@ -190,7 +190,7 @@ def release(tree):
     return done.returncode, done.stderr
 
 
-def test_nothing_stands_in_the_way_of_a_release(tree):
+def test_a_clean_tree_can_be_released(tree):
     assert release(tree) == (0, "")
 
 
@@ -214,7 +214,7 @@ def test_nothing_stands_in_the_way_of_a_release(tree):
         ),
     ],
 )
-def test_what_stands_in_the_way_is_said(tree, name, old, new, word):
+def test_obstacles_to_a_release_are_named(tree, name, old, new, word):
     change(tree, name, old, new)
     if "changed" not in word:
         commit(tree)

@@ -120,7 +120,7 @@ def test_no_cache_on_the_disk(machine, monkeypatch):
     assert machine.run()[1] == 2
 
 
-def test_who_waits_for_another_process_can_be_interrupted(machine, tmp_path):
+def test_a_wait_for_another_process_can_be_interrupted(machine, tmp_path):
     asked = tmp_path / "asked"
     machine.compiler.write_text(
         f'#!/bin/sh\nif [ "$1" = --version ]; then echo >> {asked}; echo 1\n'

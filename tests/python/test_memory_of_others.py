@@ -234,7 +234,7 @@ OF_ITS_OWN = {
 
 
 @pytest.mark.parametrize("how", OF_ITS_OWN)
-def test_what_is_of_its_own_is_not_waited_for(rt, gate, how):
+def test_unrelated_tasks_are_not_waited_for(rt, gate, how):
     x, y, o, p = (rt.ones(SHAPE, "float32") for _ in range(4))
     all_own = SimpleNamespace(
         rt=rt, x=x, y=y, o=o, p=p, one=rt.fuse(fused), two=rt.fuse(two)
@@ -334,7 +334,7 @@ def rt():
 @pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("kind", [OfSharedMemory, OfMapping, OfBytearray])
-def test_who_closes_it_under_a_task_is_told(rt, kind, view, seen):
+def test_closing_memory_in_use_raises(rt, kind, view, seen):
     owner = kind()
     array = VIEWS[view](owner.memory)
     array[...] = 3

@@ -105,7 +105,7 @@ def test_collecting_does_not_free_what_a_stuck_operator_writes(printed_by):
     assert printed_by(text) == "endless\nTrue\n"
 
 
-def test_what_a_stuck_operator_writes_is_not_freed(printed_by):
+def test_output_of_a_stuck_operator_is_not_freed(printed_by):
     text = start("host", watchdog=0.2) + (
         "class Array(np.ndarray): pass\n"
         "mine = np.zeros(1000, 'f4').view(Array)\n"
