@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-import sys
-from pathlib import Path
 
+import alone
+import control_messages
 import pytest
+from control_messages import ANSWERED, raw
 from control_support import Load, connected
 
 import gpuos
 from gpuos.control import client
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
-import alone
-import control_messages
-from control_messages import ANSWERED, raw
 
 # NumPy's, of words that were dtypes once.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

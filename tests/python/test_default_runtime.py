@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from threads_support import in_threads
 
 import gpuos
 from gpuos import _core
@@ -129,20 +130,14 @@ def test_pytorch_uses_it(rt):
 
 def test_threads_use_it_together():
     rt = gpuos.default_runtime("host")
-    sums = []
 
     def add(k):
         x = rt.array(np.full(8, k))
         for _ in range(100):
             x += 1
-        sums.append(x.sum().item() - 8 * k)
+        return x.sum().item() - 8 * k
 
-    threads = [threading.Thread(target=add, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sums == [800] * 4
+    assert in_threads(*(partial(add, k) for k in range(4))) == [800] * 4
 
 
 OFTEN = """

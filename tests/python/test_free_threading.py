@@ -10,12 +10,14 @@ import gc
 import random
 import sys
 import threading
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from deadlines import WAIT_S
 from program_support import python
+from threads_support import in_threads
 
 import gpuos
 
@@ -297,27 +299,13 @@ def world(backend):
 
 def run_threads(body):
     """Run body(number) in all threads from one moment on."""
-    errors = []
     start = threading.Barrier(THREADS)
 
     def run(number):
-        try:
-            start.wait(WAIT_S)
-            body(number)
-        except BaseException as error:  # noqa: BLE001
-            errors.append(error)
+        start.wait(WAIT_S)
+        body(number)
 
-    threads = [
-        threading.Thread(target=run, args=(number,), daemon=True)
-        for number in range(THREADS)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-        assert not thread.is_alive(), "a thread hangs"
-    if errors:
-        raise errors[0]
+    in_threads(*(partial(run, number) for number in range(THREADS)))
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)

@@ -7,11 +7,11 @@ import linecache
 import math
 import operator
 import re
-import threading
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from threads_support import in_threads
 
 import gpuos
 from gpuos import functions as F
@@ -466,21 +466,13 @@ def replaced_by_itself():
 def test_endless_recursion_is_refused(rt, make, in_thread):
     """The stack would end before Python's own limit."""
     endless = make()
-    caught = []
 
     def call():
         for x in (rt.ones(3), CAPTURED):
             with pytest.raises(RecursionError, match="at most 64 deep"):
                 endless(x)
-            caught.append(x)
 
-    if in_thread:
-        thread = threading.Thread(target=call)
-        thread.start()
-        thread.join()
-    else:
-        call()
-    assert len(caught) == 2
+    in_threads(call) if in_thread else call()
 
 
 def test_fused_functions_that_call_each_other_deeply(rt):

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import decimal
 import itertools
+import math
 import operator
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import vocabulary
 from fuse_support import (
     DTYPES,
     FLOATS,
@@ -29,13 +30,6 @@ from jit_support import or_skip
 
 import gpuos
 from gpuos import functions as F
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
-import decimal
-import math
-
-import vocabulary
 
 COMPARISONS = [
     getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")

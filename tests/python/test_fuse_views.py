@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import small_views
 from fuse_support import run
 
 import gpuos
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
-import small_views
 
 
 def array(*shape, dtype="float32"):

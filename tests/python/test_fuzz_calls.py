@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
-from pathlib import Path
-
-import pytest
-
-import gpuos
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
 import calls
 import children
+import pytest
 import wrong_objects
+
+import gpuos
 
 COUNT = 8000  # calls for each seed
 

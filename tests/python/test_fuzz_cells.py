@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
-
-from session_support import make_session
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
 import cells
+from session_support import make_session
 
 
 def test_a_text_means_the_same_in_cells(host):

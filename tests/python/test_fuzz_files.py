@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
-
-import numpy as np
-import pytest
-from program_support import python_path
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
 import alone
 import corpora
 import dlpack
 import npy
+import numpy as np
+import pytest
 import readers
+from program_support import python_path
 
 
 @pytest.mark.parametrize("name", ["npy", "dlpack"])

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
-
-import pytest
-
-import gpuos
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
 import arrays
 import main
 import programs
+import pytest
 import shared_memory
 import small_worlds
 import steps
+
+import gpuos
 
 COUNT = 1500  # programs, with three layouts each
 ON_A_GPU = 500  # of them; scripts/gpu_check tries more for minutes

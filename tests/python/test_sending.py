@@ -17,6 +17,7 @@ import pytest
 import sending_cases as cases
 from deadlines import WAIT_S
 from program_support import python
+from threads_support import in_threads
 
 import gpuos
 from gpuos import sending
@@ -241,19 +242,13 @@ def test_two_names_of_one_text_are_two_operators(rt):
 
 def test_a_definition_by_many_threads_is_one_operator(rt):
     definition = gpuos.Definition(**cases.DEFINED["source"])
-    made, start = [], threading.Barrier(8)
+    start = threading.Barrier(8)
 
     def define():
         start.wait()
-        made.append(rt.define(definition))
+        return rt.define(definition).version
 
-    threads = [threading.Thread(target=define) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 8
-    assert {op.version for op in made} == {1}
+    assert in_threads(*[define] * 8) == [1] * 8
 
 
 def test_a_definition_says_all(rt):

@@ -10,19 +10,14 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import vocabulary
 from fuse_support import DTYPES, FLOATS, assert_close, compare, quietly, sample
 from jit_support import or_skip
 
 import gpuos
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
-import vocabulary
-
 from gpuos import complex_functions
 
 FUNCTIONS = {f.name: f for f in vocabulary.functions()}
