@@ -179,6 +179,11 @@ def host() -> Iterator[gpuos.Runtime]:
 
 
 @pytest.fixture
+def session(host: gpuos.Runtime) -> Any:
+    return importlib.import_module("session_support").make_session(host)
+
+
+@pytest.fixture
 def cuda() -> Iterator[gpuos.Runtime]:
     with gpuos.Runtime(backend="cuda") as runtime:
         yield runtime

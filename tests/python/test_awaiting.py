@@ -24,12 +24,6 @@ GPUOS_OPERATOR(fails) {
 
 
 @pytest.fixture
-def rt(backend):
-    with gpuos.Runtime(backend=backend) as runtime:
-        yield runtime
-
-
-@pytest.fixture
 def nap(rt):
     op = rt.define(
         "nap", source=NAP, inputs=0, params={"ns": "int64"}, elementwise=False

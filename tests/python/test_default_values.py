@@ -27,12 +27,6 @@ GPUOS_OPERATOR({name}) {{
 }}"""
 
 
-@pytest.fixture
-def rt(backend):
-    with gpuos.Runtime(backend) as runtime:
-        yield runtime
-
-
 @dataclass(frozen=True)
 class Body:
     """Computes x + a * weight + the added ones, each times 10."""

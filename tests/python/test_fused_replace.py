@@ -12,12 +12,6 @@ import gpuos
 
 
 @pytest.fixture
-def rt(backend):
-    with gpuos.Runtime(backend) as runtime:
-        yield runtime
-
-
-@pytest.fixture
 def a(rt):
     return rt.array([1.0, 2.0, 3.0], "f4")
 

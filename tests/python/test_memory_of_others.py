@@ -325,23 +325,17 @@ def until(is_so):
         pass
 
 
-@pytest.fixture
-def rt():
-    with gpuos.Runtime(backend="host") as runtime:
-        yield runtime
-
-
 @pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("kind", [OfSharedMemory, OfMapping, OfBytearray])
-def test_closing_memory_in_use_raises(rt, kind, view, seen):
+def test_closing_memory_in_use_raises(host, kind, view, seen):
     owner = kind()
     array = VIEWS[view](owner.memory)
     array[...] = 3
-    gate, busy = Gate(rt), rt.empty(1)
+    gate, busy = Gate(host), host.empty(1)
     first = gate.submit(busy)
-    out = rt.empty(array.shape)
-    ticket = rt.submit("add", array, array, out=out)
+    out = host.empty(array.shape)
+    ticket = host.submit("add", array, array, out=out)
     with pytest.raises((BufferError, ValueError)):
         owner.close()
     gate.open()

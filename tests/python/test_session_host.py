@@ -20,11 +20,6 @@ import gpuos
 pytestmark = pytest.mark.host
 
 
-@pytest.fixture
-def session(host):
-    return make_session(host)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def headers():
     """A session that stays, so that later ones find its headers read."""

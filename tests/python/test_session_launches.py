@@ -10,11 +10,6 @@ from session_support import has_device, make_session
 import gpuos
 
 
-@pytest.fixture
-def session(host):
-    return make_session(host)
-
-
 @pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
 def either(request):
     return make_session(request.getfixturevalue(request.param))

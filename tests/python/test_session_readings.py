@@ -352,11 +352,6 @@ REACHES = [
 KINDS = range(len(DECLARATIONS))
 
 
-@pytest.fixture
-def session(host):
-    return make_session(host)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_of_other_things_are_no_uses(session, kind):
     declaration, use, definition = DECLARATIONS[kind]
