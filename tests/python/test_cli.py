@@ -126,7 +126,6 @@ def test_run_refuses_what_is_wrong(save, tmp_path):
     assert_bad_input(run("o = a +", a), "column")
     assert_bad_input(run("o = k * a", a, more=("--param", "k")), "NAME=VALUE")
     assert_bad_input(run("o = k * a", a, more=("--param", "k=x")), "number")
-    assert_bad_input(run("o = a", a, more=("--chunk-mib", "0")), "--chunk-mib")
     for expr in REDUCTIONS:
         assert_bad_input(run(expr, a), "of each element, got a reduction")
     assert_bad_input(run("o = a", a, to=tmp_path / "no" / "o.npy"), "folder")
