@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
-from deadlines import WAIT_S
+from deadlines import WAIT_S, until
 from program_support import gpuos_command
 
 from gpuos.control import client
@@ -26,15 +25,6 @@ def connected(path):
         connection.settimeout(WAIT_S)
         client._connect(connection, path)
         yield connection
-
-
-def until(holds, timeout=WAIT_S):
-    end = time.monotonic() + timeout
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.002)
-    return True
 
 
 def open_files():
@@ -63,10 +53,11 @@ class Load:
 
     def __exit__(self, *_error):
         before = self.rounds
-        still_computes = until(lambda: self.rounds > before)
-        self._is_over = True
-        self._thread.join()
-        assert still_computes
+        try:
+            until(lambda: self.rounds > before)
+        finally:
+            self._is_over = True
+            self._thread.join()
         assert self.wrong == 0
 
     def _work(self):

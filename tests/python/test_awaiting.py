@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-import time
 
 import pytest
 from conftest import NAP
-from deadlines import WAIT_S
+from deadlines import WAIT_S, until
 from program_support import python
 
 import gpuos
@@ -208,9 +207,7 @@ def test_a_callback_that_raises(rt, nap, monkeypatch):
     for ticket in (rt.submit("fill", out=rt.zeros(0), value=1), nap(9 * MS)):
         ticket.add_done_callback(fail)
         called(ticket)
-    deadline = time.monotonic() + WAIT_S
-    while len(raised) < 2 and time.monotonic() < deadline:
-        time.sleep(0.001)
+    until(lambda: len(raised) >= 2)
     assert [str(one.exc_value) for one in raised] == ["mine", "mine"]
 
 

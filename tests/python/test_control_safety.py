@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from control_support import Load, connected, open_files, until
-from deadlines import WAIT_S
+from control_support import Load, connected, open_files
+from deadlines import WAIT_S, until
 from program_support import captured, python
 
 import gpuos

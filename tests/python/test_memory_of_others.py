@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import Gate, has_cuda
+from deadlines import until
 
 import gpuos
 from gpuos import _core
@@ -318,11 +319,6 @@ SEEN = {
     "synchronize": lambda ticket, _: ticket.wait() or None,
     "numpy": lambda _, out: out.numpy(),
 }
-
-
-def until(is_so):
-    while not is_so():
-        pass
 
 
 @pytest.mark.parametrize("seen", SEEN)

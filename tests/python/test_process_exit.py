@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import COMPILE_S, WAIT_S, until
 from jit_support import or_skip
 from program_support import python
 
@@ -145,10 +145,6 @@ def test_a_log_that_is_a_fifo_stops_nobody(printed_by, log):
     printed_by(start("host") + "run()", GPUOS_LOG=str(log))
 
 
-def need_nvrtc():
-    or_skip(gpuos.JitModule, "")
-
-
 def is_running(process):
     try:
         os.kill(process, 0)
@@ -177,10 +173,7 @@ def test_the_end_kills_a_compiler(printed_by, tmp_path, version):
         "time.sleep(0.1)"
     )
     printed_by(text, CXX=str(compiler), TMPDIR=str(temp))
-    deadline = time.monotonic() + WAIT_S
-    while is_running(int(pid.read_text())):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not is_running(int(pid.read_text())))
     assert list(temp.iterdir()) == []
 
 
@@ -199,7 +192,7 @@ print(future.done())
 
 
 def test_the_end_stops_a_compilation_in_the_background(printed_by):
-    need_nvrtc()
+    or_skip(gpuos.JitModule, "")
     # It would take minutes. NVRTC is waited for, or the end would crash.
     assert (
         printed_by(ENDLESS_COMPILE, timeout=WAIT_S, GPUOS_CACHE_DIR="off")
@@ -230,7 +223,7 @@ time.sleep({after})
 
 @pytest.mark.parametrize("after", [0.3, 0.5, 0.7, 0.9])
 def test_threads_that_compile_and_launch_do_no_harm(printed_by, backend, after):
-    need_nvrtc()
+    or_skip(gpuos.JitModule, "")
     text = COMPILES.format(
         backend=backend, after=after, has_gpu=backend == "cuda"
     )

@@ -11,8 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from control_support import until
-from deadlines import WAIT_S
+from deadlines import WAIT_S, until
 from session_support import PRINT, Printed, make_session
 
 import gpuos

@@ -10,13 +10,12 @@ import pytest
 pytest.importorskip("torch")
 
 import pytest
-from deadlines import WAIT_S
+from deadlines import WAIT_S, until
 from torch_support import (
     ELEMS,
     NEVER_MS,
     WINDOW,
     gt,
-    has_come_true,
     is_taken,
     leave_alone,
     scheduler,
@@ -236,10 +235,7 @@ def test_nobody_wakes_while_nothing_waits(device):
         time.sleep(0.5)
         asleep = switches() - before
         y = x + 1
-        end = time.monotonic() + 20
-        while gt.pending() and time.monotonic() < end:
-            time.sleep(0.001)
-        assert not gt.pending()
+        until(lambda: not gt.pending())
         assert y[0] == 2
     # A timer would have looked 5,000 times.
     assert asleep < 500
@@ -257,7 +253,7 @@ def test_a_thread_that_gains_nothing_is_left_alone_for_a_while(device):
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
         assert not is_taken(x)
         # It is tried again, less and less often.
-        assert has_come_true(lambda: is_taken(x))
+        until(lambda: is_taken(x))
 
 
 @pytest.mark.alone  # launches that wait for another process are not dense

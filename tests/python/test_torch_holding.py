@@ -9,11 +9,11 @@ import time
 import weakref
 
 import pytest
+from deadlines import until
 from torch_support import (
     ELEMS,
     NEVER_MS,
     gt,
-    has_come_true,
     in_thread,
     pair,
     scheduler,
@@ -89,7 +89,7 @@ FLUSHED_BY = {
     "flush": lambda _: gt.flush(sync=True),
     # An operator, for which PyTorch lets the GIL go.
     "operator": lambda view: torch.cumsum(view, 0),
-    "timer": lambda _: has_come_true(lambda: gt.pending() == 0),
+    "timer": lambda _: until(lambda: gt.pending() == 0),
 }
 
 
@@ -106,7 +106,7 @@ def test_names_may_be_gone(device, way, submit):
         del x, y, out
         kept = use_memory(device)
         FLUSHED_BY[way](view)
-        assert has_come_true(lambda: not any(ref() for ref in refs))
+        until(lambda: not any(ref() for ref in refs))
     gt.flush(sync=True)
     assert torch.equal(expected, view)
     assert len(kept) == 64

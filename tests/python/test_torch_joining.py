@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from building_support import output_of, site, until
-from deadlines import WAIT_S
+from building_support import output_of, site
+from deadlines import WAIT_S, until
 
 from gpuos import choosing
 from gpuos.torch import building

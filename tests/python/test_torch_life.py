@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("torch")
 
+from deadlines import until
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch_support import (
     ELEMS,
     NEVER_MS,
     gt,
-    has_come_true,
     scheduler,
     torch,
     used_bytes,
@@ -118,7 +118,7 @@ def test_shortest_interval_of_all_schedulers_counts(device):
     with scheduler(auto_flush_ms=NEVER_MS):
         with scheduler(auto_flush_ms=1.0):
             b = a + a
-            assert has_come_true(lambda: gt.pending() == 0)
+            until(lambda: gt.pending() == 0)
         c = b * 2
         time.sleep(0.05)
         assert gt.pending() == 1

@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 import pytest
-from control_support import open_files, until
-from deadlines import COMPILE_S, WAIT_S
+from control_support import open_files
+from deadlines import COMPILE_S, WAIT_S, until
 from jit_support import or_skip
 
 import gpuos

@@ -15,8 +15,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from control_support import ctl, until
-from deadlines import WAIT_S
+from control_support import ctl
+from deadlines import WAIT_S, until
 from program_support import captured
 
 WAVE = Path(__file__).parents[2] / "examples" / "wave.py"

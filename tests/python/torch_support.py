@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from pathlib import Path
 
 import pytest
-from deadlines import WAIT_S
 from threads_support import in_threads
 
 torch = pytest.importorskip("torch")
@@ -65,16 +63,6 @@ def is_taken(x):
     before = taken()
     torch.exp(x)
     return taken() > before
-
-
-def has_come_true(question):
-    """Ask until the answer is yes or the time is over."""
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        if question():
-            return True
-        time.sleep(0.005)
-    return False
 
 
 def used_bytes(device):
