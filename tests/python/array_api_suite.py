@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 from deadlines import COMPILE_S
-from path_support import python_path
+from program_support import python_path
 
 HERE = Path(__file__).parent
 MISSING = HERE / "array_api_missing.txt"

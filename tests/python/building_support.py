@@ -6,13 +6,12 @@ import importlib.metadata
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from deadlines import COMPILE_S, WAIT_S
-from path_support import python_path
+from program_support import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,14 +157,6 @@ def installed_files() -> list[importlib.metadata.PackagePath]:
 def is_copied() -> bool:
     """Whether the package's own files were installed, not a link to them."""
     return any(file.name == "__main__.py" for file in installed_files())
-
-
-def until(question) -> None:
-    """Wait until `question()` is true."""
-    end = time.monotonic() + WAIT_S
-    while not question():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 @pytest.fixture

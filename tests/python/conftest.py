@@ -6,13 +6,14 @@ import inspect
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from deadlines import COMPILE_S, WAIT_S
+from jit_support import or_skip
+from program_support import python
 
 import gpuos
 
@@ -178,6 +179,11 @@ def host() -> Iterator[gpuos.Runtime]:
 
 
 @pytest.fixture
+def session(host: gpuos.Runtime) -> Any:
+    return importlib.import_module("session_support").make_session(host)
+
+
+@pytest.fixture
 def cuda() -> Iterator[gpuos.Runtime]:
     with gpuos.Runtime(backend="cuda") as runtime:
         yield runtime
@@ -228,16 +234,14 @@ def define_nap(rt: gpuos.Runtime) -> gpuos.Operator:
 def define(
     rt: gpuos.Runtime, name: str, source: str, param: str
 ) -> gpuos.Operator:
-    try:
-        return rt.define(
-            name,
-            source=source,
-            params={param: "int64"},
-            inputs=0,
-            elementwise=False,
-        )
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(
+        rt.define,
+        name,
+        source=source,
+        params={param: "int64"},
+        inputs=0,
+        elementwise=False,
+    )
 
 
 class Gate:
@@ -270,13 +274,20 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(
         text: str, *, timeout: float = COMPILE_S, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-c", text],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            env={**os.environ, **variables},
+        return python(
+            "-W", "error", "-c", text, timeout=timeout, variables=variables
         )
+
+    return run
+
+
+@pytest.fixture
+def printed_by(run_python: Callable[..., Any]) -> Callable[..., str]:
+    """Run a program text that succeeds without a word; return its output."""
+
+    def run(text: str, **options: Any) -> str:
+        done = run_python(text, **options)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return str(done.stdout)
 
     return run

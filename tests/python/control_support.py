@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import WAIT_S, until
+from program_support import gpuos_command
 
 from gpuos.control import client
 
 
 def ctl(path, *words, stdin=None):
     """Run `python -m gpuos ctl`."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "gpuos", "ctl", path, *words],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-        input=stdin,
-    )
+    return gpuos_command("ctl", path, *words, input=stdin)
 
 
 @contextlib.contextmanager
@@ -34,15 +25,6 @@ def connected(path):
         connection.settimeout(WAIT_S)
         client._connect(connection, path)
         yield connection
-
-
-def until(holds, timeout=WAIT_S):
-    end = time.monotonic() + timeout
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.002)
-    return True
 
 
 def open_files():
@@ -71,10 +53,11 @@ class Load:
 
     def __exit__(self, *_error):
         before = self.rounds
-        still_computes = until(lambda: self.rounds > before)
-        self._is_over = True
-        self._thread.join()
-        assert still_computes
+        try:
+            until(lambda: self.rounds > before)
+        finally:
+            self._is_over = True
+            self._thread.join()
         assert self.wrong == 0
 
     def _work(self):

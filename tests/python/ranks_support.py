@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from path_support import python_path
+from program_support import python_path
 
 RANKS = 2
 GROUP_S = 60  # that a collective waits for the other ranks

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from deadlines import COMPILE_S, WAIT_S
-from path_support import python_path
+from program_support import python_path
 
 import gpuos.ray
 from gpuos.ray import computing, versions

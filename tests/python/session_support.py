@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import COMPILE_S
+from program_support import captured
 
 import gpuos
 
@@ -35,9 +36,7 @@ def words_of_one_file(folder: Path, text: str) -> list[str]:
         check=True,
         timeout=COMPILE_S,
     )
-    run = subprocess.run(
-        [folder / "all"], capture_output=True, text=True, check=True, timeout=60
-    )
+    run = captured(folder / "all", check=True, timeout=60)
     return run.stdout.split()
 
 

@@ -178,7 +178,7 @@ def is_ours_to_refuse(dtypes, got, wanted):
     return is_refused and not {"complex64", "complex128"}.isdisjoint(dtypes)
 
 
-def test_what_is_in_an_array(rt):
+def test_membership_is_that_of_numpy(rt):
     x = np.arange(3, dtype="uint8")
     ours = rt.array(x)
     for number in (-1, 0, 2, 3, 255, 256, 300):

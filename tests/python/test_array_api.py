@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import itertools
+import subprocess
+import sys
+from pathlib import Path
 
 import array_api_suite
 import numpy as np
 import pytest
+from deadlines import COMPILE_S
 from fuse_support import outcome
 
 import gpuos
@@ -379,13 +384,13 @@ def test_running_sums_of_all_sizes(rt, size):
         lambda x: xp.reshape(x.T, (6,), copy=False),
     ],
 )
-def test_what_is_wrong_is_refused(rt, call):
+def test_wrong_arguments_are_refused(rt, call):
     x = rt.zeros((2, 3))
     with pytest.raises(ValueError, match=r"expected|mismatch"):
         call(x)
 
 
-def test_what_programs_cannot_do_is_absent():
+def test_unsupported_functions_are_absent():
     for name in ("sort", "unique_values", "matmul", "take", "linalg", "fft"):
         assert not hasattr(xp, name), name
 
@@ -405,3 +410,21 @@ def test_exactly_the_known_tests_of_the_suite_fail(tmp_path):
     assert array_api_suite.differences(results) == [], output[-20000:]
     passed = sum(outcome == "passed" for outcome in results.values())
     assert passed >= 750
+
+
+SCRIPT = Path(__file__).with_name("array_api_consumers.py")
+
+
+@pytest.mark.parametrize("library", ["scipy", "sklearn"])
+def test_functions_take_and_give_arrays(backend, library):
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    ended = subprocess.run(
+        [sys.executable, SCRIPT, library, backend],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=COMPILE_S,
+    )
+    assert ended.returncode == 0, ended.stdout

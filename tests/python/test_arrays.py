@@ -5,27 +5,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from fuse_support import DTYPES
 
 import gpuos
 
-DTYPES = [
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "complex64",
-    "complex128",
-]
 
-
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 def test_array_copies_in_and_out(rt, dtype):
     source = np.arange(24, dtype=dtype).reshape(2, 3, 4)
     array = rt.array(source)
@@ -59,7 +44,7 @@ def test_array_refuses_other_dtypes(rt):
 
 
 def test_zeros_are_zero(rt):
-    for dtype in [*DTYPES, "bool"]:
+    for dtype in DTYPES:
         for shape in ((3, 5), (1,), (0,)):
             assert not rt.zeros(shape, dtype).numpy().any()
 
@@ -305,7 +290,7 @@ ASKED = {
 
 @pytest.mark.parametrize("what", ASKED)
 @pytest.mark.parametrize("value", VALUES)
-def test_what_python_asks_of_an_array(rt, value, what):
+def test_protocols_of_python_answer_as_in_numpy(rt, value, what):
     """It answers as NumPy's, or refuses as that does."""
     answers = []
     for x in (rt.array(value, "f4"), np.array(value, "f4")):

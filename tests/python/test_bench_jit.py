@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 from bench_support import check_rows, tiny_run
 from deadlines import WAIT_S
+from jit_support import or_skip
 
 import gpuos
 from gpuos.bench import context, jit, jit_child, main
@@ -20,10 +21,7 @@ TINY = context.Sizes(jit_reps=2, jit_many=4, jit_async=3, jit_hits=10)
 
 @pytest.fixture(scope="module")
 def nvrtc():
-    try:
-        gpuos.JitModule(small_kernel(new_name()))
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(gpuos.JitModule, small_kernel(new_name()))
 
 
 run_tiny = tiny_run(JIT, TINY)

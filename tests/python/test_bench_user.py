@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from deadlines import WAIT_S
+from program_support import gpuos_command
 
 from gpuos.bench import plots, tables
 from gpuos.bench.row import Row, Series
@@ -112,13 +113,10 @@ def test_a_row_that_fails_takes_no_other_along(run_ways, ways):
     assert done.returncode == 1
 
 
-def test_what_cannot_begin_says_why():
-    done = subprocess.run(
-        [sys.executable, "-m", "gpuos", "bench", "queue", "--device", "99"],
-        env={**os.environ, "GPUOS_BACKEND": "no_backend"},
-        capture_output=True,
-        check=False,
-        text=True,
+def test_a_bench_that_cannot_begin_tells_the_reason():
+    done = gpuos_command(
+        *("bench", "queue", "--device", 99),
+        variables={"GPUOS_BACKEND": "no_backend"},
         timeout=WAIT_S,
     )
     assert (done.returncode, done.stdout) == (1, "")
@@ -151,7 +149,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
-def test_what_measures_ends_with_who_began_it(tmp_path, name):
+def test_a_measuring_process_ends_with_its_parent(tmp_path, name):
     """Also where only that one is told, as by `timeout` or a scheduler."""
     number = getattr(signal, name)
     command = [sys.executable, "-m", "gpuos", "bench", "queue", "--quick"]

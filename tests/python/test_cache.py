@@ -3,12 +3,10 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-import subprocess
-import sys
 import time
 
 import pytest
-from deadlines import COMPILE_S
+from program_support import gpuos_command
 
 import gpuos
 from gpuos.cli.words import ago, size
@@ -48,13 +46,8 @@ class Cache:
         return path
 
     def run(self, *arguments, **variables):
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-m", "gpuos", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=COMPILE_S,
-            check=False,
-            env={**os.environ, **self.variables, **variables},
+        return gpuos_command(
+            *arguments, variables={**self.variables, **variables}
         )
 
 
@@ -176,10 +169,10 @@ def test_hostile_folder_is_refused_with_the_reason(cache):
     assert len(list(cache.folder.iterdir())) == 1
 
 
-def test_functions_give_what_the_commands_print(run_python, cache):
+def test_functions_give_what_the_commands_print(printed_by, cache):
     cache.add("one")
     cache.add("two", b"broken")
-    done = run_python(
+    assert printed_by(
         "import os\n"
         f"os.environ['GPUOS_CACHE_DIR'] = {str(cache.folder)!r}\n"
         "import gpuos\n"
@@ -188,9 +181,7 @@ def test_functions_give_what_the_commands_print(run_python, cache):
         "for image in sorted(gpuos.cache.images(), key=lambda i: i.state):\n"
         "    print(image.state, image.name, image.registers)\n"
         "print(gpuos.cache.prune(0).files, gpuos.cache.clear())\n"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    ).splitlines() == [
         f"2 True {512 << 20}",
         "bad  0",
         "good axpy.cu 20",

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from checked_cases import cases
+from jit_support import or_skip
 
 import gpuos
 
@@ -33,10 +34,7 @@ GPUOS_OPERATOR(shift) {
 
 
 def define(rt, name, source, **rest):
-    try:
-        return rt.define(name, source=source, **{"checked": True, **rest})
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(rt.define, name, source=source, **{"checked": True, **rest})
 
 
 def floats(rt, values):
@@ -60,10 +58,7 @@ def message(ticket) -> str:
 
 def test_an_index_that_was_moved_is_told_of(rt):
     drawn = list(cases(MANY))
-    try:
-        rt.define_many([case.definition() for case in drawn])
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(rt.define_many, [case.definition() for case in drawn])
     for case in drawn:
         case.check(rt)
 
@@ -105,7 +100,7 @@ def test_others_of_the_same_flush_are_not_told(rt, gather):
     rt.synchronize(60)  # all failures were reported
 
 
-def test_who_waits_for_all_is_told_once(rt, gather):
+def test_a_wait_for_all_raises_an_error_once(rt, gather):
     x, index = rt.zeros(4), rt.array(np.array([7], "f4"))
     for _ in range(3):
         rt.submit(gather, x, index, out=rt.empty(1))
@@ -114,7 +109,7 @@ def test_who_waits_for_all_is_told_once(rt, gather):
     rt.synchronize(60)
 
 
-def test_close_tells_what_nobody_was_told(backend):
+def test_close_raises_unreported_errors(backend):
     rt = gpuos.Runtime(backend)
     op = define(rt, "gather", GATHER, inputs=2, elementwise=False)
     rt.submit(op, rt.zeros(4), rt.array(np.array([7], "f4")), out=rt.empty(1))
@@ -232,7 +227,7 @@ def test_on_the_host_assertions_need_no_checks(host, header):
     lambda backend: backend == "cuda",
     reason="the driver empties its buffer when it likes",
 )
-def test_printf_prints(backend, run_python):
+def test_printf_prints(backend, printed_by):
     text = f"""
 import gpuos
 with gpuos.Runtime({backend!r}) as rt:
@@ -242,9 +237,7 @@ GPUOS_OPERATOR(say) {{
 }}''')
     rt.submit(op, out=rt.empty(5)).wait(60)
 """
-    done = run_python(text)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "count 5\n"
+    assert printed_by(text) == "count 5\n"
 
 
 def test_a_heap_is_the_hosts_alone(rt):
@@ -353,7 +346,7 @@ def test_a_plain_pointer_is_not_seen(rt):
     assert whole.numpy().tolist() == [0, 2]
 
 
-def test_what_is_no_pointer_there_is_said(rt):
+def test_a_cast_of_a_checked_pointer_names_the_fix(rt):
     source = body(
         "casts",
         "float* x = task.pointer<float>(0);",
@@ -364,7 +357,7 @@ def test_what_is_no_pointer_there_is_said(rt):
     define(rt, "casts", source.replace("(x)", "(&x[0])"), inputs=0)
 
 
-def test_what_cannot_be_checked_is_refused(rt):
+def test_uncheckable_operators_are_refused(rt):
     with pytest.raises(
         gpuos.InvalidArgument, match="checked: expected a source"
     ):
@@ -393,7 +386,7 @@ def test_more_tasks_than_the_queue_holds(backend):
                 ticket.wait(60)
 
 
-def test_of_many_batches_the_last_may_be_done_first(backend, nap_source):
+def test_the_last_of_many_batches_may_end_first(backend, nap_source):
     source = nap_source.partition("GPUOS_OPERATOR")[0] + body(
         "late",
         "auto x = task.pointer<const float>(1);",

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from test_cli import gpuos_command
+from program_support import captured, gpuos_command
 
 import gpuos
 from gpuos.cli import chunks, main, npy, options
@@ -88,7 +88,7 @@ def look(path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_plain_file_is_neither_read_nor_replaced(
+def test_special_files_are_neither_read_nor_replaced(
     capsys, tmp_path, source, kind
 ):
     other = tmp_path / "other"
@@ -99,7 +99,7 @@ def test_what_is_no_plain_file_is_neither_read_nor_replaced(
     assert (look(other), left_in(tmp_path)) == before
 
 
-def test_names_that_are_none(capsys, tmp_path, source):
+def test_invalid_names_are_refused(capsys, tmp_path, source):
     before = left_in(tmp_path)
     out = tmp_path / "out.npy"
     for name in ("", tmp_path / "none", source / "x", "a" * 5000):
@@ -189,12 +189,7 @@ def test_a_full_disk_is_an_error(tmp_path):
     command = [sys.executable, "-m", "gpuos", *NAMES, source]
     for namespace in (["unshare", "-m"], ["unshare", "-Urm"]):
         try:
-            done = subprocess.run(
-                [*namespace, "sh", "-c", SMALL_DISK, disk, *command],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = captured(*namespace, "sh", "-c", SMALL_DISK, disk, *command)
         except FileNotFoundError as error:
             pytest.skip(str(error))
         if done.stdout:
@@ -214,13 +209,7 @@ def test_a_file_that_may_not_grow_is_an_error(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-    done = subprocess.run(
-        [sys.executable, "-m", "gpuos", *NAMES, source, "-o", out],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=limit,
-    )
+    done = gpuos_command(*NAMES, source, "-o", out, preexec_fn=limit)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("gpuos run: ")
@@ -240,7 +229,7 @@ def test_a_full_disk_behind_standard_output_is_an_error():
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_who_reads_no_further_is_no_error():
+def test_a_closed_pipe_is_no_error():
     with subprocess.Popen(
         [sys.executable, "-m", "gpuos", "cache", "ls"],
         stdout=subprocess.PIPE,
@@ -334,7 +323,7 @@ def test_sizes_that_are_taken(number):
 @pytest.mark.parametrize(
     "device", ["-1", "1000", str(2**31), str(2**70), "1.5", ""]
 )
-def test_devices_that_are_none(tmp_path, source, device):
+def test_invalid_devices_are_refused(tmp_path, source, device):
     arguments = [*NAMES, str(source), "-o", str(tmp_path / "out.npy")]
     arguments[2] = "cuda"
     try:
@@ -350,7 +339,7 @@ def test_devices_that_are_none(tmp_path, source, device):
     ["", "=", "a", "=1", "k=", "k=x", "1k=1", "k b=1", "o=1", "k=1j"]
     + [f"{name}=1" for name in ("out", "stream", "o")],
 )
-def test_parameters_that_are_none(capsys, tmp_path, source, text):
+def test_invalid_parameters_are_refused(capsys, tmp_path, source, text):
     arguments = *NAMES, source, "-o", tmp_path / "out.npy", f"--param={text}"
     assert main(list(map(str, arguments))) == 2
     error = capsys.readouterr().err

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-import sys
-from pathlib import Path
 
+import alone
+import control_messages
 import pytest
+from control_messages import ANSWERED, raw
 from control_support import Load, connected
 
 import gpuos
 from gpuos.control import client
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
-import alone
-import control_messages
-from control_messages import ANSWERED, raw
 
 # NumPy's, of words that were dtypes once.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -69,7 +64,7 @@ def test_fields_of_their_kind_are_answered(server, monkeypatch):
 
 
 @pytest.mark.parametrize("name", control_messages.NO_MESSAGES)
-def test_what_is_no_message_is_refused(server, name):
+def test_invalid_messages_are_refused(server, name):
     answer = raw(server.path, control_messages.NO_MESSAGES[name])
     # The answer may be lost if a client continues to send.
     is_long = len(control_messages.NO_MESSAGES[name]) > 1 << 20
@@ -139,10 +134,9 @@ is_over.set()
 """
 
 
-def test_other_threads_run_while_a_message_is_read(run_python):
+def test_other_threads_run_while_a_message_is_read(printed_by):
     # In a process of its own: plugins of pytest have turns of their own.
-    done = run_python(TURNS)
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert printed_by(TURNS) == "True\n"
 
 
 def test_a_message_may_come_in_pieces(server):
@@ -152,7 +146,7 @@ def test_a_message_may_come_in_pieces(server):
         assert json.loads(connection.recv(1 << 16))["operator"] == "spare"
 
 
-def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(run_python):
+def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(printed_by):
     text = """
 import gpuos, signal, socket, tempfile
 from gpuos.control import client
@@ -167,5 +161,4 @@ with gpuos.serve(tempfile.mkdtemp() + "/s") as server:
     client.ask(server.path, {"command": "list"})  # after all of them
 print("end")
 """
-    done = run_python(text)
-    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    assert printed_by(text) == "end\n"

@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from control_support import Load, connected, open_files, until
-from deadlines import COMPILE_S, WAIT_S
+from control_support import Load, connected, open_files
+from deadlines import WAIT_S, until
+from program_support import captured, python
 
 import gpuos
 from gpuos.control import client, socket_file
@@ -141,7 +142,7 @@ def name_too_long(folder):
         name_too_long,
     ],
 )
-def test_what_is_no_free_place_is_refused_and_stays(host, tmp_path, make):
+def test_an_occupied_path_is_refused_and_stays(host, tmp_path, make):
     path = make(tmp_path)
     before = inodes(tmp_path)
     with pytest.raises(gpuos.InvalidArgument):
@@ -152,7 +153,7 @@ def test_what_is_no_free_place_is_refused_and_stays(host, tmp_path, make):
 
 
 @pytest.mark.parametrize("path", ["", "\0abstract", "s\0", 3, b"\0abstract"])
-def test_what_is_no_path_is_refused(host, path):
+def test_invalid_paths_are_refused(host, path):
     with pytest.raises((gpuos.InvalidArgument, TypeError)):
         gpuos.serve(path, runtime=host)
 
@@ -169,7 +170,7 @@ def test_only_one_serves_at_a_path(server, host):
     assert listed(server.path)
 
 
-def test_of_many_that_begin_at_once_one_serves(host, tmp_path):
+def test_one_of_many_concurrent_servers_serves(host, tmp_path):
     for turn in range(20):
         path = tmp_path / f"s{turn % 2}"
 
@@ -396,12 +397,8 @@ def test_another_user_is_refused(host):
         server = gpuos.serve(f"{folder}/s", runtime=host)
 
         def try_it():
-            return subprocess.run(
-                [sys.executable, "-c", OTHER_USER, server.path],
-                capture_output=True,
-                text=True,
-                timeout=WAIT_S,
-                check=True,
+            return python(
+                "-c", OTHER_USER, server.path, timeout=WAIT_S, check=True
             ).stdout
 
         with server:
@@ -449,7 +446,7 @@ print(status)
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_a_forked_child_does_not_serve(run_python, tmp_path, by_variable):
+def test_a_forked_child_does_not_serve(printed_by, tmp_path, by_variable):
     path = tmp_path / "s"
     text = FORK.format(
         path=str(path),
@@ -457,8 +454,7 @@ def test_a_forked_child_does_not_serve(run_python, tmp_path, by_variable):
         close="" if by_variable else "server.close()",
     )
     variables = {"GPUOS_CONTROL": str(path)} if by_variable else {}
-    done = run_python(text, **variables)
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert printed_by(text, **variables) == "0\n"
 
 
 ENDS = """
@@ -521,25 +517,20 @@ if child:
 
 
 def test_the_child_of_a_fork_before_any_runtime_does_not_serve(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", EARLY, tmp_path],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
+    done = python(
+        "-c",
+        EARLY,
+        tmp_path,
         check=True,
-        env={**os.environ, "GPUOS_CONTROL": str(tmp_path / "%p")},
+        variables={"GPUOS_CONTROL": str(tmp_path / "%p")},
     )
     # The parent's socket and lock; the child sees them or not yet.
     assert max(map(int, done.stdout.split())) == 2
 
 
 def test_no_new_file_reaches_programs_that_are_started(server):
-    before = subprocess.run(
-        ["/bin/sh", "-c", "ls -l /proc/self/fd"],
-        capture_output=True,
-        text=True,
-        check=True,
-        close_fds=False,
+    before = captured(
+        "/bin/sh", "-c", "ls -l /proc/self/fd", check=True, close_fds=False
     ).stdout
     assert "socket:" not in before
     assert str(server.path.parent) not in before
@@ -562,14 +553,11 @@ def test_the_variable_of_a_privileged_program_is_not_read(tmp_path):
     found = {}
     for mode in (0o755, 0o2755):
         program.chmod(mode)
-        done = subprocess.run(
-            [program, "-c", SECURE],
-            capture_output=True,
-            text=True,
-            timeout=COMPILE_S,
-            check=False,
-            env={
-                **os.environ,
+        done = captured(
+            program,
+            "-c",
+            SECURE,
+            variables={
                 "GPUOS_CONTROL": "/nowhere/s",
                 "PYTHONHOME": sys.base_prefix,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

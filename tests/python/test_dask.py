@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import sending_cases as cases
 from deadlines import WAIT_S
-from path_support import python_path
+from program_support import python_path
 
 import gpuos
 
@@ -161,7 +161,7 @@ def tokens(sent):
     return [str(dask.base.tokenize(x)) for x in sent]
 
 
-def test_what_is_equal_has_one_name_in_all_processes(client, rt):
+def test_equal_objects_have_one_name_in_all_processes(client, rt):
     op = rt.define("named", "o = x * 7")
     definition = op.definition
     rt.undefine(op)
@@ -223,7 +223,7 @@ USES = {
 
 
 @pytest.mark.parametrize("what", UNSENT)
-def test_what_cannot_be_sent_is_an_error_of_who_wants_it(client, two, what):
+def test_an_unsendable_result_raises_at_its_receiver(client, two, what):
     make, kind, text = UNSENT[what]
     start = time.monotonic()
     with pytest.raises(kind, match=text):
@@ -235,12 +235,12 @@ def test_what_cannot_be_sent_is_an_error_of_who_wants_it(client, two, what):
 
 
 @pytest.mark.parametrize("use", USES)
-def test_any_use_of_what_is_not_there_says_why(client, two, use):
+def test_any_use_of_a_missing_object_tells_the_reason(client, two, use):
     with pytest.raises(gpuos.BackendUnavailable, match="cuda:77"):
         by_way_of(client, two, OfAnotherMachine, USES[use])
 
 
-def test_what_is_not_there_is_not_there_behind_another_trip(client, two):
+def test_a_missing_object_stays_missing_after_another_trip(client, two):
     first, second = two
     absent = client.submit(OfAnotherMachine, workers=[first], pure=False)
     kept = client.submit(lambda x: [x], absent, workers=[second], pure=False)
@@ -253,7 +253,7 @@ def test_what_is_not_there_is_not_there_behind_another_trip(client, two):
 # ---- Last: a worker that dies takes its runtime and its results with it.
 
 
-def test_what_a_dead_worker_had_is_made_again(client, two):
+def test_results_of_a_dead_worker_are_computed_again(client, two):
     first, _ = two
 
     def make(definition, x):

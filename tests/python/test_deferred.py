@@ -45,7 +45,7 @@ def test_a_line_is_what_a_fused_function_is(rt, line):
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
 
 
-def test_what_has_nothing_in_common_is_of_its_own(rt):
+def test_unrelated_operations_are_separate_tasks(rt):
     x = rt.array(START)
     before = tasks(rt)
     made = [x * 2, x + x]
@@ -57,7 +57,7 @@ def flat(made):
     return made if isinstance(made, tuple) else (made,)
 
 
-def test_what_nobody_looks_at_is_not_computed(rt):
+def test_unread_results_are_not_computed(rt):
     x = rt.array(START)
     before = tasks(rt)
     y = x * 2
@@ -187,7 +187,7 @@ def test_an_operand_is_read_as_it_was(rt, writer):
     lambda backend: backend != "host", reason="of the memory of the processor"
 )
 @pytest.mark.parametrize("writer", ["DLPack", "NumPy", "interface"])
-def test_what_has_the_address_may_write_later(rt, writer):
+def test_an_exported_address_may_be_written_later(rt, writer):
     """Memory that other code can write is read at once."""
     x = rt.array(START)
     part = x[1:]
@@ -246,7 +246,7 @@ def test_freed_and_closed(rt):
         np.testing.assert_array_equal(late.numpy(), START * 3)
 
 
-def test_what_has_no_room_is_told_who_looks(rt):
+def test_results_without_room_raise_when_read(rt):
     x = rt.zeros(1 << 17, "f8")
     # 16 PiB: more than an address of today's processors can reach.
     large = x + x[:, None] + x[:, None, None]

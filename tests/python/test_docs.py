@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import re
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from conftest import has_cuda
+from jit_support import or_skip
+from program_support import python
 
 import gpuos
+from gpuos import _core
+from gpuos.typing import Backend, Residency, Stats
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(
@@ -32,10 +39,7 @@ def blocks(page):
 
 def need_nvrtc(texts):
     if any("JitModule(" in text for text in texts):
-        try:
-            gpuos.JitModule("")
-        except gpuos.BackendUnavailable as error:
-            pytest.skip(str(error))
+        or_skip(gpuos.JitModule, "")
 
 
 def need_torch(texts):
@@ -76,7 +80,7 @@ BETWEEN = re.compile(r'"\s*\n\s*f?"')
 SAID = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 
 
-def test_what_the_page_of_troubles_quotes_is_said():
+def test_quoted_errors_of_the_troubles_page_exist():
     """The quoted messages occur in the sources."""
     root = DOCS.parent
     texts = [
@@ -98,3 +102,103 @@ def test_blocks_for_a_gpu_are_python():
     assert texts
     for text in texts:
         compile(text, "block", "exec")
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "processes.md"
+PROGRAM = re.compile(
+    r"^## (\S[^\n]*)\n(?:(?!^## ).)*?^```py\n(.*?)^```\n\n```text\n(.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+PROGRAMS = {
+    name: (text, output)
+    for name, text, output in PROGRAM.findall(PAGE.read_text("utf-8"))
+}
+RANKS = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+# The commands that run them, and the packages that they need.
+STARTS = {
+    "One process": ([], "numpy"),
+    "multiprocessing": ([], "cloudpickle"),
+    "torchrun": (RANKS, "torch"),
+    "Dask": ([], "distributed"),
+}
+MARKS = {"torchrun": pytest.mark.torch, "Dask": pytest.mark.dask}
+
+
+def test_all_of_them_are_run():
+    assert list(PROGRAMS) == list(STARTS)
+    assert PAGE.read_text("utf-8").count("```py\n") == len(PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=MARKS.get(name, ())) for name in STARTS]
+)
+def test_a_program_prints_what_the_page_says(name, tmp_path):
+    start, needed = STARTS[name]
+    pytest.importorskip(needed)
+    text, output = PROGRAMS[name]
+    path = tmp_path / "sums.py"
+    path.write_text(text)
+    done = python(*start, path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == output
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "python/gpuos/typing.py"
+STUB = ROOT / "python/gpuos/_core.pyi"
+
+
+def test_stats_has_what_a_runtime_tells(rt):
+    told = rt.stats()
+    hints = get_type_hints(Stats)
+    assert set(told) == set(hints)
+    wrong = {
+        name: (type(told[name]), hint)
+        for name, hint in hints.items()
+        if type(told[name]) is not hint
+    }
+    assert not wrong
+
+
+def test_each_number_is_explained():
+    lines = SOURCE.read_text().splitlines()
+    for name in get_type_hints(Stats):
+        at = next(
+            i for i, line in enumerate(lines) if line.startswith(f"    {name}:")
+        )
+        assert lines[at + 1].lstrip().startswith('"""'), name
+
+
+@pytest.mark.parametrize("choices", [Backend, Residency])
+def test_choices_are_all_that_are_taken(choices):
+    name = "backend" if choices is Backend else "residency"
+    with pytest.raises(gpuos.InvalidArgument) as refused:
+        gpuos.Runtime(**{name: "nonsense"})
+    for choice in get_args(choices):
+        assert choice in str(refused.value)
+
+
+def test_the_module_has_the_docstrings_of_its_stub():
+    found = []
+
+    def check(node, thing):
+        doc = ast.get_docstring(node)
+        if doc:
+            found.append(type(thing).__name__)
+            told = inspect.getdoc(getattr(thing, "__func__", thing))
+            assert told.endswith(doc.strip()), node.name
+        for member in node.body:
+            if isinstance(member, (ast.ClassDef, ast.FunctionDef)):
+                check(member, inspect.getattr_static(thing, member.name, None))
+
+    check(ast.parse(STUB.read_text()), _core)
+    assert {
+        "builtin_function_or_method",
+        "getset_descriptor",
+        "instancemethod",
+        "method_descriptor",
+        "module",
+        "property",
+        "staticmethod",
+        "type",
+    } <= set(found)

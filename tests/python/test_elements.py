@@ -276,7 +276,7 @@ v.max()|np.dot(v, v)|np.average(v)|np.nanmax(a)|np.isin(s, [1, 2])|a.conj()
 @pytest.mark.parametrize(
     "text", NUMBERS_OR_ARRAYS.strip().replace("\n", "|").split("|")
 )
-def test_what_numpy_gives_as_an_array_is_one(rt, text):
+def test_array_results_of_numpy_stay_arrays(rt, text):
     kept = []
     for array in (np.array, rt.array):
         v = array([1.0, 2.0, 3.0])

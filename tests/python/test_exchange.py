@@ -137,7 +137,7 @@ def test_a_read_only_output_is_refused(host, ones):
 
 
 @pytest.mark.parametrize("status", [-1, 1])
-def test_what_the_functions_refuse_is_asked_in_python(host, ones, status):
+def test_refused_exchanges_are_asked_in_python(host, ones, status):
     x = make_type()(ones, status=status)
     with pytest.raises(gpuos.InvalidArgument, match=r"input 0.*Exchanged: ask"):
         host.submit("copy", x, out=ones)
@@ -161,7 +161,7 @@ def test_gradients_are_asked_for(host, ones):
 
 
 @pytest.mark.parametrize("value", [None, 7, "capsule"])
-def test_what_is_no_capsule_is_ignored(host, ones, value):
+def test_invalid_capsules_are_ignored(host, ones, value):
     kind = type("Odd", (Producer,), {"__dlpack_c_exchange_api__": value})
     with pytest.raises(gpuos.InvalidArgument, match="asked in Python"):
         host.submit("copy", kind(ones), out=ones)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import itertools
 import operator
-import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
+import vocabulary
 from fuse_support import DTYPES, FLOATS, ODD, sample
 from language_support import (
     LANGUAGE,
@@ -27,10 +26,6 @@ from language_support import (
 import gpuos
 from gpuos import array_api as xp
 from gpuos import complex_functions, functions
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
-import vocabulary
 
 # Each function has an operator of Python, its form in place, and a text.
 OPERATORS = {

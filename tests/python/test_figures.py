@@ -7,13 +7,13 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from deadlines import WAIT_S
+from program_support import python
 
 import gpuos
 
@@ -136,7 +136,7 @@ def test_rows_of_torch_are_divided_and_gains_are_one_row(page, write):
 
 
 @pytest.mark.parametrize("argument", ["nothing={}", "queue"])
-def test_what_has_no_table_is_refused(page, write, argument, capsys):
+def test_results_without_a_table_are_refused(page, write, argument, capsys):
     path = write("q.json", [row("adds", "ns", 5.0)])
     with pytest.raises(SystemExit) as ended:
         page(argument.format(path))
@@ -284,13 +284,9 @@ def test_a_picture_says_what_it_shows(theme):
 # ---- names
 
 
-def test_what_the_last_release_allowed_is_allowed():
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "figures", "names", "--check"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
+def test_calls_of_the_last_release_are_allowed():
+    done = python(
+        ROOT / "scripts" / "figures", "names", "--check", timeout=WAIT_S
     )
     assert (done.returncode, done.stderr) == (0, ""), (
         "users of the last release call these; keep them, or raise the version "
@@ -374,11 +370,11 @@ def test_a_signature_allows_another_if_python_takes_its_calls(old):
         ("(b, /)", "(a, /)"),
     ],
 )
-def test_what_is_added_breaks_nothing(new, old):
+def test_additions_break_no_caller(new, old):
     assert names.allows(new, old)
 
 
-def test_what_is_missing_or_renamed_is_told():
+def test_removed_and_renamed_names_are_reported():
     old = ["g.f(a)", "g.C", "g.C.x", "g.C.m(self, a, b=1)"]
     assert names.broken(old, old) == []
     for i, line in enumerate(old):

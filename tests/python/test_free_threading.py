@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import gc
 import random
-import subprocess
 import sys
 import threading
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from deadlines import WAIT_S
+from program_support import python
+from threads_support import in_threads
 
 import gpuos
 
@@ -41,13 +43,7 @@ def has_gil() -> bool:
 
 
 def test_importing_gpuos_leaves_the_gil_as_it_was():
-    told = subprocess.run(
-        [sys.executable, "-W", "error", "-c", IMPORTS],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
+    told = python("-W", "error", "-c", IMPORTS, timeout=WAIT_S)
     assert (told.stdout, told.stderr) == ("True\n", "")
 
 
@@ -303,27 +299,13 @@ def world(backend):
 
 def run_threads(body):
     """Run body(number) in all threads from one moment on."""
-    errors = []
     start = threading.Barrier(THREADS)
 
     def run(number):
-        try:
-            start.wait(WAIT_S)
-            body(number)
-        except BaseException as error:  # noqa: BLE001
-            errors.append(error)
+        start.wait(WAIT_S)
+        body(number)
 
-    threads = [
-        threading.Thread(target=run, args=(number,), daemon=True)
-        for number in range(THREADS)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-        assert not thread.is_alive(), "a thread hangs"
-    if errors:
-        raise errors[0]
+    in_threads(*(partial(run, number) for number in range(THREADS)))
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)

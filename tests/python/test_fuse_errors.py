@@ -7,11 +7,11 @@ import linecache
 import math
 import operator
 import re
-import threading
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from threads_support import in_threads
 
 import gpuos
 from gpuos import functions as F
@@ -139,7 +139,7 @@ def test_a_changed_argument_says_to_return_it(host):
         host.fuse(add_in_place)(host.zeros(3))
 
 
-def test_an_attribute_that_a_value_has_not_says_so(host):
+def test_a_missing_attribute_is_named(host):
     with pytest.raises(AttributeError, match=r"^take: a traced value has no"):
         host.fuse(an_attribute)(host.zeros(3))
 
@@ -315,7 +315,7 @@ def test_outputs_whose_elements_overlap_are_refused(host):
     np.testing.assert_array_equal(windows[::4], 2)
 
 
-def test_outputs_that_lie_between_each_other_are_taken(rt):
+def test_interleaved_outputs_are_accepted(rt):
     x = rt.array(np.arange(8.0))
     both = rt.fuse(lambda v: (v + 1, v * 2))
     big = rt.array(np.zeros((8, 2)))
@@ -400,7 +400,7 @@ LATER = {
 
 @pytest.mark.parametrize("name", LATER)
 @pytest.mark.parametrize("is_foreign", [False, True])
-def test_what_does_not_fit_a_later_call_names_the_line(host, name, is_foreign):
+def test_a_later_misfit_names_its_line(host, name, is_foreign):
     function, (fits, wrong), told = LATER[name]
     fused = gpuos.fuse(function)
     make = np.ones if is_foreign else host.zeros
@@ -463,24 +463,16 @@ def replaced_by_itself():
 @pytest.mark.parametrize(
     "make", [calls_itself, in_a_circle, replaced_by_itself]
 )
-def test_what_calls_itself_for_ever(rt, make, in_thread):
+def test_endless_recursion_is_refused(rt, make, in_thread):
     """The stack would end before Python's own limit."""
     endless = make()
-    caught = []
 
     def call():
         for x in (rt.ones(3), CAPTURED):
             with pytest.raises(RecursionError, match="at most 64 deep"):
                 endless(x)
-            caught.append(x)
 
-    if in_thread:
-        thread = threading.Thread(target=call)
-        thread.start()
-        thread.join()
-    else:
-        call()
-    assert len(caught) == 2
+    in_threads(call) if in_thread else call()
 
 
 def test_fused_functions_that_call_each_other_deeply(rt):

@@ -157,7 +157,7 @@ def test_a_function_of_an_array_alone(rt, name):
 
 
 @pytest.mark.parametrize("function", [np.iscomplexobj, np.isrealobj])
-def test_what_is_known_while_tracing(rt, function):
+def test_known_properties_choose_while_tracing(rt, function):
     choose = lambda x: x + x if function(x) else x
     for dtype in DTYPES:
         check(rt, choose, numbers(dtype))

@@ -123,7 +123,7 @@ class Shared:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_writes_to_what_is_still_seen(rt, seed):
+def test_visible_results_are_not_overwritten(rt, seed):
     live = Live(rt, seed)
     shared = []
     for _ in range(400):
@@ -160,7 +160,7 @@ def test_results_may_be_dropped_before_their_tasks_ran(rt, nap):
     np.testing.assert_array_equal(a.numpy(), expected)
 
 
-def test_what_was_dropped_goes_with_the_runtime(backend):
+def test_dropped_results_are_freed_with_the_runtime(backend):
     rt = gpuos.Runtime(backend)
     fused = rt.fuse(lambda x: x + 1)
     kept = fused(rt.zeros(8))

@@ -157,7 +157,7 @@ def test_the_last_256_structures_are_kept(host):
     same(fused({"x": x}), 2 * np.ones(2, "f4"))
 
 
-def test_what_is_in_no_array_decides(rt):
+def test_values_outside_arrays_choose_the_program(rt):
     @rt.fuse
     def reduce(x, how):
         return getattr(x, how["name"])(axis=how["axis"])

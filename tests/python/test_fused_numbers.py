@@ -318,7 +318,7 @@ NAMES |= {"np": np, "math": math, "operator": operator, "kinds": kinds}
 
 
 @pytest.mark.parametrize("text", OF_NUMBERS.split("|"))
-def test_what_asks_for_a_number_gets_it(host, text):
+def test_functions_that_need_a_number_get_one(host, text):
     function = eval(f"lambda x, k: x * ({text})", NAMES)
     x = np.array([1.0, 2.0, 3.0])
     for numbers in ([3, 2], [2.5, 0.5], [1 + 2j], [np.float32(1.5)]):

@@ -12,12 +12,6 @@ import gpuos
 
 
 @pytest.fixture
-def rt(backend):
-    with gpuos.Runtime(backend) as runtime:
-        yield runtime
-
-
-@pytest.fixture
 def a(rt):
     return rt.array([1.0, 2.0, 3.0], "f4")
 
@@ -34,7 +28,7 @@ def test_calls_run_what_the_function_is(rt, a):
     np.testing.assert_array_equal(f(a, a), [0, 0, 0])
 
 
-def test_who_calls_it_is_traced_again(rt, a):
+def test_callers_of_a_replaced_function_are_traced_again(rt, a):
     f = rt.fuse(lambda x: x + 1)
     g = rt.fuse(lambda x: f(x) * 10)
     h = rt.fuse(lambda x: g(x) + g(x))
@@ -142,7 +136,7 @@ def test_what_it_gives_stays_the_same_though_a_part_was_replaced(a):
         lambda x, out: x + out,
     ],
 )
-def test_what_it_takes_stays_the_same(rt, a, function):
+def test_a_replacement_keeps_the_parameters(rt, a, function):
     f = rt.fuse(lambda x, y: x + y)
     f(a, a)
     with pytest.raises(gpuos.InvalidArgument, match="parameter"):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("torch")
 
-from torch_support import taken  # which makes the bridge
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
 import moments
 import sequences
+from torch_support import taken  # which makes the bridge
 
 pytestmark = pytest.mark.torch
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import os
 import struct
-import subprocess
 import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from deadlines import COMPILE_S
+from program_support import python
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples" / "gallery"
@@ -155,13 +153,9 @@ def assert_looks_as(found, expected, what):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_picture_is_numpys_and_the_one_that_is_shown(name, backend, tmp_path):
     path = tmp_path / "picture.png"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", GALLERY / f"{name}.py", path],
-        env=os.environ | {"GPUOS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
+    done = python(
+        *("-W", "error", GALLERY / f"{name}.py", path),
+        variables={"GPUOS_BACKEND": backend},
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert f" on {backend}: " in done.stdout

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import has_cuda
+from jit_support import or_skip
 
 import gpuos
 
@@ -14,10 +15,7 @@ import gpuos
 def compiled(body: str, include: str = "", **keywords: Any) -> gpuos.JitModule:
     source = f'{include}\nextern "C" __global__ void k(float* x) {{ {body} }}'
     keywords.setdefault("options", gpuos.JitOptions(arch="sm_90"))
-    try:
-        return gpuos.JitModule(source, **keywords)
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(gpuos.JitModule, source, **keywords)
 
 
 @pytest.mark.parametrize(

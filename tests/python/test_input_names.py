@@ -115,7 +115,7 @@ def test_an_alias_has_the_names_of_its_target(rt):
     assert out.numpy().tolist() == [-1.0] * 3
 
 
-def test_what_an_operator_shows(rt):
+def test_an_operator_shows_its_inputs(rt):
     op = rt.define("sub2", "o = y - x")
     assert op.inputs == ("y", "x")
     assert op.expression == "o = y - x"

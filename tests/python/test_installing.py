@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from building_support import is_copied
-from deadlines import COMPILE_S
+from program_support import captured, python
 
 import gpuos
 
@@ -34,13 +34,7 @@ with gpuos.Runtime() as rt:
 
 
 def in_empty_root(*words):
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts/in_empty_root.py", WHAT, *words],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-    )
+    done = python(ROOT / "scripts/in_empty_root.py", WHAT, *words)
     if done.returncode == 77:
         pytest.skip(done.stderr)
     return done
@@ -54,7 +48,7 @@ class TestEmptyRoot:
         assert re.search(r"^backend +host", done.stdout, re.MULTILINE)
         assert re.search("^right: ", done.stdout, re.MULTILINE)
 
-    def test_what_is_missing_is_said(self):
+    def test_missing_tools_are_reported(self):
         done = in_empty_root("-c", LOOK)
         assert (done.returncode, done.stderr) == (0, "")
         found, result, error = done.stdout.split("\n", 2)
@@ -68,13 +62,9 @@ def test_the_command_is_the_module():
     command = Path(sys.executable).with_name("gpuos")
     if not command.exists():
         pytest.skip(f"gpuos is installed without {command}")
-    done = subprocess.run(
-        [command, "--version"], capture_output=True, text=True, check=True
-    )
+    done = captured(command, "--version", check=True)
     assert done.stdout == f"gpuos {gpuos.__version__}\n"
-    usage = subprocess.run(
-        [command, "run", "--help"], capture_output=True, text=True, check=True
-    )
+    usage = captured(command, "run", "--help", check=True)
     assert usage.stdout.startswith("usage: gpuos run ")
 
 
@@ -115,36 +105,29 @@ extern "C" int f(const char* path) {
 """
 
 
-def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, run_python):
+def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, printed_by):
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not compiler or not shutil.which("nm"):
         pytest.skip("no C++ compiler")
     source = tmp_path / "f.cpp"
     source.write_text(WANTS_MUCH)
     module = tmp_path / "f.so"
-    stubs = subprocess.run(
-        [
-            *(sys.executable, ROOT / "scripts/glibc_stubs.py"),
-            tmp_path / "stubs",
-        ],
-        capture_output=True,
-        text=True,
+    stubs = captured(
+        *(sys.executable, ROOT / "scripts/glibc_stubs.py"),
+        tmp_path / "stubs",
         check=True,
     ).stdout.split()
     flags = ("-std=c++20", "-shared", "-fPIC", "-Wl,--exclude-libs,ALL")
     subprocess.run([compiler, *flags, *stubs, source, "-o", module], check=True)
-    symbols = subprocess.run(
-        ["nm", "-D", "--undefined-only", module],
-        capture_output=True,
-        text=True,
-        check=True,
+    symbols = captured(
+        "nm", "-D", "--undefined-only", module, check=True
     ).stdout
     found = re.findall(r"@GLIBC_(\d+)\.(\d+)", symbols)
     assert found
     assert max((int(a), int(b)) for a, b in found) <= (2, 28)
     assert "@GLIBCXX" not in symbols
     assert re.findall(r"^ +U [^@\n]+$", symbols, re.MULTILINE) == []
-    done = run_python(
+    printed_by(
         "import ctypes, os\n"
         "module = ctypes.CDLL(os.environ['MODULE'])\n"
         "f, g = module.f, module.g\n"
@@ -152,7 +135,6 @@ def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, run_python):
         "assert g(b'-12.') == 4 * -12 + 3",
         MODULE=str(module),
     )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture
@@ -199,19 +181,16 @@ def change(tree, name, old, new):
 
 
 def release(tree):
-    done = subprocess.run(
-        [tree / "scripts/release", "--dry-run"],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    done = captured(
+        tree / "scripts/release",
+        "--dry-run",
+        variables={"PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert not (tree / "dist").exists()
     return done.returncode, done.stderr
 
 
-def test_nothing_stands_in_the_way_of_a_release(tree):
+def test_a_clean_tree_can_be_released(tree):
     assert release(tree) == (0, "")
 
 
@@ -235,7 +214,7 @@ def test_nothing_stands_in_the_way_of_a_release(tree):
         ),
     ],
 )
-def test_what_stands_in_the_way_is_said(tree, name, old, new, word):
+def test_obstacles_to_a_release_are_named(tree, name, old, new, word):
     change(tree, name, old, new)
     if "changed" not in word:
         commit(tree)
@@ -250,3 +229,27 @@ def test_a_version_is_released_once(tree):
     code, error = release(tree)
     assert code == 1
     assert f"no tag v{gpuos.__version__}" in error
+
+
+NAME = re.compile(r"[\w.-]+")
+
+
+def listed(*lists: str) -> list[str]:
+    command = [sys.executable, str(ROOT / "scripts/requirements.py"), *lists]
+    done = captured(*command, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("requirement", listed("build"))
+def test_the_build_takes_no_major_version_that_was_not_tried(requirement):
+    assert re.search(r",<\d+$", requirement)
+
+
+def test_ci_installs_known_versions():
+    text = (ROOT / ".ci/constraints.txt").read_text()
+    known = {line.split("==")[0] for line in text.splitlines()[1:]}
+    lists = ["build", "run", "cuda", "cuda12", "dev"]
+    lists += ["test", "test-array-api", "test-dask", "test-ray", "test-torch"]
+    wanted = listed(*lists)
+    names = {NAME.match(requirement)[0] for requirement in wanted}
+    assert names - {name.replace("_", "-") for name in known} - known == set()

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
-
 import moments
+import pytest
 
 # `interrupted(call)` has a signal come in the middle of `call()`.
 PREFIX = """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import has_cuda
+from jit_support import or_skip
 
 import gpuos
 
@@ -29,10 +30,7 @@ NAMES = ["scale<float>", "scale<double>", "&counter"]
 
 @pytest.fixture(scope="module")
 def nvrtc() -> None:
-    try:
-        compiled('extern "C" __global__ void k() {}')
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(compiled, 'extern "C" __global__ void k() {}')
 
 
 def compiled(source: str, **keywords: Any) -> gpuos.JitModule:

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import COMPILE_S, until
 
 # Prints 2 * 3 + HEADER's number, by an operator and by a compiled program.
 PROGRAM = '''
@@ -120,16 +120,16 @@ def test_no_cache_on_the_disk(machine, monkeypatch):
     assert machine.run()[1] == 2
 
 
-def test_who_waits_for_another_process_can_be_interrupted(machine, tmp_path):
+def test_a_wait_for_another_process_can_be_interrupted(machine, tmp_path):
     asked = tmp_path / "asked"
     machine.compiler.write_text(
         f'#!/bin/sh\nif [ "$1" = --version ]; then echo >> {asked}; echo 1\n'
         f"else echo >> {machine.runs}; exec sleep 1000; fi\n"
     )
     first = machine.start()
-    waits_for(lambda: machine.count() == 1)
+    until(lambda: machine.count() == 1)
     second = machine.start()
-    waits_for(lambda: len(asked.read_text()) == 2)
+    until(lambda: len(asked.read_text()) == 2)
     time.sleep(0.5)  # it waits; the test holds as well if it does not yet
     begin = time.monotonic()
     second.send_signal(signal.SIGINT)
@@ -141,10 +141,3 @@ def test_who_waits_for_another_process_can_be_interrupted(machine, tmp_path):
 
 
 LOCKED_S = 9  # shorter than the wait for the lock
-
-
-def waits_for(is_there):
-    deadline = time.monotonic() + WAIT_S
-    while not is_there():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

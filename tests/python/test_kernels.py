@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from jit_support import module_of
+from jit_support import module_of, or_skip
 
 import gpuos
 
@@ -40,10 +40,7 @@ SIMULATOR = Path(__file__).parents[2] / "build/test/tests/simulator"
 
 def compiled(arch: str = "", **keywords: Any) -> gpuos.JitModule:
     options = gpuos.JitOptions(arch=arch)
-    try:
-        return gpuos.JitModule(SOURCE, NAMES, options=options, **keywords)
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(gpuos.JitModule, SOURCE, NAMES, options=options, **keywords)
 
 
 @pytest.fixture(params=["source", "image", "path"])
@@ -197,16 +194,15 @@ print(module.read("counter", "i4"))
 """
 
 
-def test_forms_of_launching_refuse_the_same(run_python, tmp_path):
+def test_forms_of_launching_refuse_the_same(printed_by, tmp_path):
     if not (SIMULATOR / "libcuda.so.1").exists():
         pytest.skip("no simulated device: scripts/test builds it")
     path = tmp_path / "kernels.cubin"
     path.write_bytes(compiled(arch="sm_90").image)
-    done = run_python(
+    done = printed_by(
         ON_SIMULATOR.format(path=str(path)), LD_LIBRARY_PATH=str(SIMULATOR)
     )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = done.splitlines()
     expected = [
         "sizes: block: expected at most 64 threads, got 128",
         "sizes: grid and block: expected no 0, got (0, 2, 1) and (32, 1, 1)",

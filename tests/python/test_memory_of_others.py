@@ -3,12 +3,15 @@ other users do not know of tasks."""
 
 from __future__ import annotations
 
+import mmap
 import operator
+from multiprocessing import shared_memory
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import has_cuda
+from conftest import Gate, has_cuda
+from deadlines import until
 
 import gpuos
 from gpuos import _core
@@ -232,7 +235,7 @@ OF_ITS_OWN = {
 
 
 @pytest.mark.parametrize("how", OF_ITS_OWN)
-def test_what_is_of_its_own_is_not_waited_for(rt, gate, how):
+def test_unrelated_tasks_are_not_waited_for(rt, gate, how):
     x, y, o, p = (rt.ones(SHAPE, "float32") for _ in range(4))
     all_own = SimpleNamespace(
         rt=rt, x=x, y=y, o=o, p=p, one=rt.fuse(fused), two=rt.fuse(two)
@@ -266,3 +269,75 @@ def test_an_array_of_another_device_is_refused(host):
         pytest.raises(gpuos.InvalidArgument, match=r"cuda:0, got one of host"),
     ):
         cuda.ones(2) + host.ones(2)
+
+
+BYTES = 4096
+
+
+class OfSharedMemory:
+    def __init__(self):
+        self.owner = shared_memory.SharedMemory(create=True, size=BYTES)
+        self.memory = self.owner.buf
+
+    def close(self):
+        self.owner.close()
+
+    def end(self):
+        self.owner.unlink()
+
+
+class OfMapping:
+    def __init__(self):
+        self.owner = self.memory = mmap.mmap(-1, BYTES)
+
+    def close(self):
+        self.owner.close()
+
+    def end(self):
+        pass
+
+
+class OfBytearray(OfMapping):
+    def __init__(self):
+        self.owner = self.memory = bytearray(BYTES)
+
+    def close(self):
+        self.owner.extend(bytes(1 << 20))
+
+
+VIEWS = {
+    "whole": lambda memory: np.ndarray((1024,), "f4", buffer=memory),
+    "a part": lambda memory: np.ndarray((1024,), "f4", buffer=memory)[8:],
+    "a view of a part": lambda memory: np.ndarray((1024,), "f4", buffer=memory)[
+        8:
+    ].reshape(8, -1)[2:],
+}
+# How a program sees that the task is done.
+SEEN = {
+    "wait": lambda ticket, _: ticket.wait(),
+    "done": lambda ticket, _: until(lambda: ticket.done),
+    "synchronize": lambda ticket, _: ticket.wait() or None,
+    "numpy": lambda _, out: out.numpy(),
+}
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("kind", [OfSharedMemory, OfMapping, OfBytearray])
+def test_closing_memory_in_use_raises(host, kind, view, seen):
+    owner = kind()
+    array = VIEWS[view](owner.memory)
+    array[...] = 3
+    gate, busy = Gate(host), host.empty(1)
+    first = gate.submit(busy)
+    out = host.empty(array.shape)
+    ticket = host.submit("add", array, array, out=out)
+    with pytest.raises((BufferError, ValueError)):
+        owner.close()
+    gate.open()
+    first.wait()
+    SEEN[seen](ticket, out)
+    assert float(out.sum()) == 6 * array.size
+    del array
+    owner.close()
+    owner.end()

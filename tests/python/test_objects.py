@@ -7,16 +7,15 @@ results on a GPU.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from deadlines import until
+from program_support import captured, python
 
 import gpuos
 
@@ -96,9 +95,7 @@ def compiled_by_clang(folder):
     head = (OBJECTS / "functions.clang.ptx").read_text().split("\n", 1)[0]
     made = folder / "functions.ptx"
     command = [clang, *head.split()[2:-1], str(made)]
-    done = subprocess.run(
-        command, cwd=OBJECTS, capture_output=True, text=True, check=False
-    )
+    done = captured(*command, cwd=OBJECTS)
     if "nvptx" in done.stderr:
         pytest.skip("clang knows no NVPTX")
     assert done.returncode == 0, done.stderr
@@ -111,13 +108,11 @@ def compiled_by_rust(folder):
     head = (OBJECTS / "functions.rust.ptx").read_text().split("\n", 1)[0]
     made = folder / "functions.ptx"
     # The traits that the compiler wants of a library change with it.
-    done = subprocess.run(
-        [*head.split()[2:-1], str(made)],
+    done = captured(
+        *head.split()[2:-1],
+        str(made),
         cwd=OBJECTS,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
+        variables={"RUSTC_BOOTSTRAP": "1"},
     )
     if done.returncode != 0:
         pytest.skip("this rustc does not compile functions.rs")
@@ -133,13 +128,7 @@ def need_numba():
 
 def compiled_by_numba(_folder):
     need_numba()
-    done = subprocess.run(
-        [sys.executable, "functions.py"],
-        cwd=OBJECTS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("functions.py", cwd=OBJECTS)
     # The NVVM that it finds may be none, or another than it writes for.
     if done.returncode != 0:
         pytest.skip(f"Numba compiles nothing here: {done.stderr[-200:]}")
@@ -258,9 +247,7 @@ def test_a_saved_ptx_is_taken_for_one(host, tmp_path):
     file, errors = tmp_path / "axpy.ptx", []
     with host.watch(op, file, on_error=errors.append):
         file.write_text(TEXT)
-        deadline = time.monotonic() + 60
-        while not errors and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: errors)
     assert isinstance(errors[0], gpuos.BackendUnavailable)
 
 
@@ -405,8 +392,6 @@ def test_a_saved_ptx_runs(cuda, tmp_path):
     file, errors = tmp_path / "axpy.ptx", []
     with cuda.watch(op, file, on_error=errors.append):
         file.write_bytes(STORED[1].read_bytes())
-        deadline = time.monotonic() + 60
-        while op.version < 4 and not errors and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: op.version >= 4 or errors)
     assert not errors
     check(cuda, op, "axpy", 100)

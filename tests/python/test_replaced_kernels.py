@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from deadlines import COMPILE_S
+from jit_support import or_skip
 
 import gpuos
 
@@ -23,10 +24,7 @@ def compiled(source: str = KERNEL, **keywords) -> gpuos.JitModule:
     options = keywords.pop(
         "options", gpuos.JitOptions(arch="sm_90", defines={"N": 1})
     )
-    try:
-        return gpuos.JitModule(source, options=options, **keywords)
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(gpuos.JitModule, source, options=options, **keywords)
 
 
 # ------------------------------------------------------- without a GPU
@@ -80,15 +78,13 @@ def test_each_argument_replaces_what_the_module_was_made_with():
 
 
 @pytest.fixture
-def run_simulated(run_python):
+def run_simulated(printed_by):
     if not (SIMULATOR / "libcuda.so.1").exists():
         pytest.skip("no simulated device: scripts/test builds it")
     compiled()  # or skip
 
     def run(code: str) -> str:
-        done = run_python(code, LD_LIBRARY_PATH=str(SIMULATOR))
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return printed_by(code, LD_LIBRARY_PATH=str(SIMULATOR))
 
     return run
 
@@ -128,10 +124,7 @@ newest.launch(1, 1, (None,))
 
 
 def test_handles_follow_a_session(run_simulated):
-    try:
-        gpuos.Session()
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(gpuos.Session)
     refused, shown = run_simulated(FOLLOWED).splitlines()
     assert refused.startswith("k: expected the parameters (int*: 8 bytes)")
     assert shown == "gpuos.Kernel('k') [8] 64"
@@ -234,10 +227,7 @@ def test_a_followed_kernel_runs_the_newest(cuda):
     def define(code: int) -> None:
         session.run(f"__global__ void k(int* x) {{ *x = {code}; }}")
 
-    try:
-        define(1)
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    or_skip(define, 1)
     kept, newest = session["k"], session.kernel("k", follow=True)
 
     def told(kernel: gpuos.Kernel) -> int:

@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sending_cases as cases
-from deadlines import COMPILE_S, WAIT_S
+from deadlines import WAIT_S
+from program_support import python
+from threads_support import in_threads
 
 import gpuos
 from gpuos import sending
@@ -62,13 +63,7 @@ def expected(sent):
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_start_methods_of_multiprocessing(method):
-    done = subprocess.run(
-        [sys.executable, cases.__file__, method],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_S,
-        check=False,
-    )
+    done = python(cases.__file__, method)
     assert done.returncode == 0, done.stderr
     wanted, got, back = json.loads(done.stdout)
     assert got == wanted
@@ -247,19 +242,13 @@ def test_two_names_of_one_text_are_two_operators(rt):
 
 def test_a_definition_by_many_threads_is_one_operator(rt):
     definition = gpuos.Definition(**cases.DEFINED["source"])
-    made, start = [], threading.Barrier(8)
+    start = threading.Barrier(8)
 
     def define():
         start.wait()
-        made.append(rt.define(definition))
+        return rt.define(definition).version
 
-    threads = [threading.Thread(target=define) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 8
-    assert {op.version for op in made} == {1}
+    assert in_threads(*[define] * 8) == [1] * 8
 
 
 def test_a_definition_says_all(rt):

@@ -4,15 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from jit_support import or_skip
 
 import gpuos
 
 
 def make_session(rt):
-    try:
-        return rt.session()
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    return or_skip(rt.session)
 
 
 @pytest.fixture
@@ -107,20 +105,14 @@ def test_host_arrays_cannot_be_bound(host, session):
 
 def test_options_and_folders_reach_the_compiler(host, tmp_path):
     (tmp_path / "mine.h").write_text("#define MINE 5\n")
-    try:
-        session = host.session(
-            gpuos.JitOptions(defines={"N": 4}), [str(tmp_path)]
-        )
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    session = or_skip(
+        host.session, gpuos.JitOptions(defines={"N": 4}), [str(tmp_path)]
+    )
     session.run('#include "mine.h"\nstatic_assert(N + MINE == 9);')
 
 
 def test_a_session_needs_no_runtime():
-    try:
-        session = gpuos.Session(["--use_fast_math"])
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    session = or_skip(gpuos.Session, ["--use_fast_math"])
     session.run("__global__ void k(float* x) { x[0] = sinf(x[0]); }")
     assert session.link("k")
     with pytest.raises(gpuos.InvalidArgument, match="session of a Runtime"):

@@ -7,9 +7,8 @@ C++ compiler gives the expected values.
 from __future__ import annotations
 
 import pytest
+from jit_support import or_skip
 from session_support import words_of_one_file
-
-import gpuos
 
 # A declaration of @, and an expression that is an int.
 THINGS = [
@@ -205,10 +204,7 @@ def of_one_file(tmp_path_factory) -> list[int]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_device_code_is_as_in_one_file(rt, of_one_file, way):
-    try:
-        session = rt.session()
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    session = or_skip(rt.session)
     for cell in WAYS[way]:
         session.run(cell)
     if rt.backend == "host":

@@ -11,18 +11,12 @@ import threading
 
 import numpy as np
 import pytest
-from control_support import until
-from deadlines import WAIT_S
+from deadlines import WAIT_S, until
 from session_support import PRINT, Printed, make_session
 
 import gpuos
 
 pytestmark = pytest.mark.host
-
-
-@pytest.fixture
-def session(host):
-    return make_session(host)
 
 
 @pytest.fixture(scope="module", autouse=True)

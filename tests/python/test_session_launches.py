@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from jit_support import or_skip
 from session_support import has_device, make_session
 
 import gpuos
-
-
-@pytest.fixture
-def session(host):
-    return make_session(host)
 
 
 @pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -160,10 +156,7 @@ def test_a_header_of_the_device_alone_does_not_stop_host_code(host, tmp_path):
         "__device__ int f() { return threadIdx.x; }\n"
         "__global__ void k(int* x) { *x = f(); }\n"
     )
-    try:
-        session = host.session(include_dirs=[str(tmp_path)])
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
+    session = or_skip(host.session, include_dirs=[str(tmp_path)])
     session.run('#include "mine.cuh"')
     session.run("int n = 3;")
     session.run("n = 4;")

@@ -16,11 +16,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def session(host):
-    return make_session(host)
-
-
-@pytest.fixture
 def shell(session):
     made = FakeShell()
     gpuos.load_ipython_extension(made)

@@ -6,27 +6,9 @@ from collections import Counter, deque
 
 import pytest
 from deadlines import WAIT_S
+from threads_support import in_threads
 
 import gpuos
-
-
-def run_all(works):
-    errors = []
-
-    def guard(work):
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001
-            errors.append(error)
-
-    threads = [threading.Thread(target=guard, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-        assert not thread.is_alive()
-    if errors:
-        raise errors[0]
 
 
 def test_a_wait_lets_other_threads_run(rt, gate):
@@ -41,7 +23,7 @@ def test_a_wait_lets_other_threads_run(rt, gate):
         seen.append(ticket.done)
         gate.open()
 
-    run_all([look, lambda: rt.wait(ticket, timeout=WAIT_S)])
+    in_threads(look, lambda: rt.wait(ticket, timeout=WAIT_S))
     assert seen == [False]
 
 
@@ -65,7 +47,7 @@ def test_a_submit_that_waits_for_room_lets_other_threads_run(rt, gate):
                 gate.open()
             time.sleep(0.005)
 
-    run_all([fill, beat])
+    in_threads(fill, beat)
     # Nothing can be submitted while the queue is full, but others run.
     assert max(beats.values()) > 3
     rt.synchronize(WAIT_S)
@@ -88,7 +70,7 @@ def test_close_while_others_submit(backend):
         assert started.wait(WAIT_S)
         rt.close()
 
-    run_all([submit_for_ever, submit_for_ever, close])
+    in_threads(submit_for_ever, submit_for_ever, close)
     assert rt.is_closed
 
 
@@ -103,5 +85,5 @@ def test_free_while_others_submit(host):
             except gpuos.InvalidArgument as error:
                 assert "freed" in str(error)  # noqa: PT017
 
-        run_all([submit, x.free])
+        in_threads(submit, x.free)
     host.synchronize(WAIT_S)

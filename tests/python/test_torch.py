@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 from dtype_support import DTYPES, SHORT
+from program_support import python
 
 import gpuos
 
@@ -181,3 +183,30 @@ def test_tensors_must_lie_in_the_right_memory(rt, host):
     assert out.tolist() == [2, 2, 2]
     with pytest.raises(gpuos.InvalidArgument, match="device memory: torch"):
         host.submit("copy", x, out=host.zeros(3))
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name, device):
+    """Return the output of an example."""
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+    done = python("-W", "error", str(EXAMPLES / f"{name}.py"), variables=hidden)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "results"),
+    [
+        ("pytorch_batch_demo", 1),
+        ("pytorch_scheduler_demo", 1),
+        ("pytorch_scheduler_advanced_demo", 6),
+        ("pytorch_reduce_demo", 7),
+    ],
+)
+def test_results_are_those_of_eager(device, name, results):
+    printed = run(name, device)
+    assert printed.count("as PyTorch's") == results
+    if name == "pytorch_scheduler_demo":
+        assert f"1200 of 1200 operations were taken on {device}" in printed

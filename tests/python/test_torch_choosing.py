@@ -6,7 +6,6 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch_overloads
 from building_support import COMMANDS, site
-from deadlines import COMPILE_S
+from program_support import captured
 from torch_support import assert_same, gt, outcome, pair, torch
 
 import gpuos
@@ -108,9 +107,9 @@ def names_of_others():
     choosing.name.cache_clear()
 
 
-def test_the_name_needs_no_pytorch_in_the_process(run_python):
-    done = run_python("from gpuos import choosing\nprint(choosing.name())")
-    assert done.stdout == f"{choosing.name()}\n", done.stderr
+def test_the_name_needs_no_pytorch_in_the_process(printed_by):
+    text = "from gpuos import choosing\nprint(choosing.name())"
+    assert printed_by(text) == f"{choosing.name()}\n"
 
 
 def test_a_bridge_for_anything_else_is_not_taken(site):
@@ -215,14 +214,7 @@ def test_the_wheel_has_it(site):
     pip = (sys.executable, "-m", "pip", "install", "-q", "--no-index")
 
     def run(*words):
-        return subprocess.run(
-            words,
-            cwd=site.folder,
-            capture_output=True,
-            text=True,
-            timeout=COMPILE_S,
-            check=True,
-        ).stdout.strip()
+        return captured(*words, cwd=site.folder, check=True).stdout.strip()
 
     wheel = Path(
         run(sys.executable, ROOT / "scripts/torch_wheel.py", bridges, "out")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
-from deadlines import WAIT_S
+from threads_support import in_threads
 from torch_support import ELEMS, gt, scheduler, torch
 
 import gpuos
@@ -71,21 +69,15 @@ def test_requests_of_two_devices():
 
 
 def test_a_thread_for_each_device():
-    results = {}
-
     def work(index):
         with torch.cuda.device(index), scheduler(takes=ROUNDS):
             x = torch.zeros(ELEMS, device="cuda")
             for _ in range(ROUNDS):
                 x = x + (index + 1)
-            results[index] = x.sum().item()
+            return x.sum().item()
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-    assert results == {0: ROUNDS * ELEMS, 1: 2 * ROUNDS * ELEMS}
+    results = in_threads(lambda: work(0), lambda: work(1))
+    assert results == [ROUNDS * ELEMS, 2 * ROUNDS * ELEMS]
 
 
 def test_capture_on_the_second_device():

@@ -9,11 +9,11 @@ import time
 import weakref
 
 import pytest
+from deadlines import until
 from torch_support import (
     ELEMS,
     NEVER_MS,
     gt,
-    has_come_true,
     in_thread,
     pair,
     scheduler,
@@ -89,7 +89,7 @@ FLUSHED_BY = {
     "flush": lambda _: gt.flush(sync=True),
     # An operator, for which PyTorch lets the GIL go.
     "operator": lambda view: torch.cumsum(view, 0),
-    "timer": lambda _: has_come_true(lambda: gt.pending() == 0),
+    "timer": lambda _: until(lambda: gt.pending() == 0),
 }
 
 
@@ -106,7 +106,7 @@ def test_names_may_be_gone(device, way, submit):
         del x, y, out
         kept = use_memory(device)
         FLUSHED_BY[way](view)
-        assert has_come_true(lambda: not any(ref() for ref in refs))
+        until(lambda: not any(ref() for ref in refs))
     gt.flush(sync=True)
     assert torch.equal(expected, view)
     assert len(kept) == 64
@@ -164,9 +164,8 @@ print(results == 8 * [16.0], len(made))
 """
 
 
-def test_threads_load_the_bridge_together_and_share_one_runtime(run_python):
-    done = run_python(LOADED_BY_THREADS)
-    assert done.stdout == "True 1\n", done.stderr
+def test_threads_load_the_bridge_together_and_share_one_runtime(printed_by):
+    assert printed_by(LOADED_BY_THREADS) == "True 1\n"
 
 
 def test_code_that_runs_when_an_object_goes_may_submit(device):
@@ -229,7 +228,5 @@ print("pending", gt.pending())
 """
 
 
-def test_process_ends_with_requests_pending(run_python):
-    done = run_python(AT_EXIT)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "pending 1\n"
+def test_process_ends_with_requests_pending(printed_by):
+    assert printed_by(AT_EXIT) == "pending 1\n"

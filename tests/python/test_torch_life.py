@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("torch")
 
+from deadlines import until
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch_support import (
     ELEMS,
     NEVER_MS,
     gt,
-    has_come_true,
     scheduler,
     torch,
     used_bytes,
@@ -118,7 +118,7 @@ def test_shortest_interval_of_all_schedulers_counts(device):
     with scheduler(auto_flush_ms=NEVER_MS):
         with scheduler(auto_flush_ms=1.0):
             b = a + a
-            assert has_come_true(lambda: gt.pending() == 0)
+            until(lambda: gt.pending() == 0)
         c = b * 2
         time.sleep(0.05)
         assert gt.pending() == 1
@@ -153,9 +153,9 @@ def test_seed_name_of_the_scheduler(device):
 
 @pytest.mark.parametrize("leave", ["pass", "raise SystemExit", "os._exit(0)"])
 def test_process_ends_with_a_scheduler_that_was_entered(
-    run_python, device, leave
+    printed_by, device, leave
 ):
-    done = run_python(
+    printed_by(
         "import os, warnings\n"
         "warnings.simplefilter('ignore')\n"
         "import torch\n"
@@ -164,7 +164,5 @@ def test_process_ends_with_a_scheduler_that_was_entered(
         "made.__enter__()\n"
         f"a = torch.ones(1024, device={device!r})\n"
         "b = a + a\n"
-        f"{leave}\n",
+        f"{leave}\n"
     )
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr

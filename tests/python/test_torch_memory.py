@@ -104,10 +104,10 @@ print("as it was")
 """
 
 
-def test_pytorch_is_left_as_it_was_once_nobody_schedules(run_python):
+def test_pytorch_is_left_as_it_was_once_nobody_schedules(printed_by):
     # A process of its own: none of its threads has ended in a scheduler.
-    done = run_python(LEAVES_PYTORCH.format(patience=PATIENCE + 1))
-    assert done.stdout == "as it was\n", done.stderr
+    text = LEAVES_PYTORCH.format(patience=PATIENCE + 1)
+    assert printed_by(text) == "as it was\n"
 
 
 @pytest.mark.gpu

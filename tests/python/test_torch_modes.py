@@ -1,6 +1,6 @@
 """Modes, subclasses and layouts that PyTorch layers on a call.
 
-test_torch_transforms.py has functorch, test_torch_made_of_others.py sparse and
+test_torch_transforms.py has functorch, test_torch_attributes.py sparse and
 nested tensors.
 """
 

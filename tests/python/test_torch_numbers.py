@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from program_support import captured
 
 pytest.importorskip("torch")
 
+import pytest
 from torch_support import (
     ELEMS,
     NEVER_MS,
+    assert_same,
+    compare,
     gt,
     is_taken,
     leave_alone,
+    scheduler,
     taken,
     torch,
     watch_anew,
@@ -60,15 +64,12 @@ def test_runs_agree_in_every_bit(device, programs):
     command = [sys.executable, str(SCRIPT), "same", "--device", device]
     command += ["--runs", str(RUNS), "--steps", str(STEPS)]
     command += ["--only", *programs]
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    result = captured(*command, timeout=LIMIT_S)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_a_child_of_a_fork_may_be_deterministic(run_python):
-    done = run_python(FORK)
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+def test_a_child_of_a_fork_may_be_deterministic(printed_by):
+    assert printed_by(FORK) == "0\n"
 
 
 def test_one_inside_another_wakes_a_thread_that_rests(device):
@@ -124,3 +125,59 @@ def test_a_table_says_what_is_left_to_pytorch():
             assert after["left"] > before["left"]
             cheap.softmax(1)
             assert taken() == before["intercepted"] + 1
+
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+POWERS = (7, 8, 15, 16, 31, 32, 40, 63, 64, 65)
+
+
+def values():
+    """Return numbers on both sides of every limit, and NaN."""
+    found = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 200.0, -200.0, 33000.0]
+    found += [float("inf"), float("-inf"), float("nan"), 1e20, -1e20, 3e9, -3e9]
+    for power in POWERS:
+        for beside in (-5.0, -1.0, 0.0, 1.0, 5.0):
+            found += [2.0**power + beside, -(2.0**power) + beside]
+    return found
+
+
+def ways(to):
+    """Yield the conversions of tensors to a dtype."""
+    yield lambda x: x.to(to)
+    yield lambda x: torch.empty_like(x, dtype=to).copy_(x)
+    yield lambda x: x[::2].to(to)
+    yield lambda x: x.reshape(-1, 2).t().to(to)
+    yield lambda x: x[20].to(to)
+    yield lambda x: (x * 1.0).to(to) + 1
+    yield lambda x: x[20:21].to(to)
+
+
+@pytest.mark.parametrize("of", FLOATS)
+@pytest.mark.parametrize("to", INTEGERS)
+def test_reals_to_integers_that_they_do_not_fit(device, of, to):
+    x = torch.tensor(values(), dtype=torch.float64).to(of).to(device)
+    for way in ways(to):
+        compare(way, x)
+
+
+@pytest.mark.parametrize("of", FLOATS)
+@pytest.mark.parametrize("to", INTEGERS)
+def test_the_same_once_it_is_compiled(device, of, to):
+    x = torch.tensor(values(), dtype=torch.float64).to(of).to(device)
+    for _ in range(40):
+        compare(lambda x: [x.to(to) for _ in range(8)], x)
+
+
+ODD = (0, 1, 2, 255, 128, 0, 3, 1)  # bytes
+
+
+def test_bools_in_a_program_of_many(device):
+    bools = torch.tensor(ODD, dtype=torch.uint8, device=device).view(torch.bool)
+    usual = torch.tensor([byte != 0 for byte in ODD], device=device)
+    x = torch.arange(8.0, device=device)
+    expected = ((usual & ~usual) | usual).float() * x + usual
+    for _ in range(100):
+        with scheduler():
+            got = ((bools & ~bools) | bools).float() * x + bools
+        assert_same(expected, got)

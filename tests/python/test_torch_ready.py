@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from building_support import COMMANDS, output_of, site, until
-from deadlines import COMPILE_S
+from building_support import COMMANDS, output_of, site
+from deadlines import COMPILE_S, until
 
 __all__ = ["site"]
 

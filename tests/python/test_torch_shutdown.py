@@ -151,7 +151,7 @@ def test_requests_of_other_threads_meanwhile(device):
     assert wrong == []
 
 
-def test_no_thread_and_no_memory_stays(run_python):
+def test_no_thread_and_no_memory_stays(printed_by):
     text = """
 import gc, os, time
 from collections import Counter
@@ -195,9 +195,7 @@ for count in range(120):
     sizes.append(resident())
 print(*more, sizes[-1] - sizes[60] < 4)
 """
-    done = run_python(text, WAIT_S=str(WAIT_S), OMP_NUM_THREADS="1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "True\n"
+    assert printed_by(text, WAIT_S=str(WAIT_S), OMP_NUM_THREADS="1") == "True\n"
 
 
 @pytest.mark.never(

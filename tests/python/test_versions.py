@@ -14,12 +14,6 @@ import pytest
 import gpuos
 
 
-@pytest.fixture
-def rt(backend):
-    with gpuos.Runtime(backend) as runtime:
-        yield runtime
-
-
 def run(rt, op, *inputs):
     out = rt.empty(inputs[0].shape, inputs[0].dtype)
     rt.submit(op, *inputs, out=out)

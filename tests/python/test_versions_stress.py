@@ -8,8 +8,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 import gpuos
 
 THREADS = 4
@@ -18,12 +16,6 @@ GPUOS_OPERATOR(single) {
   for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
     task.pointer<float>(0)[i] = task.pointer<const float>(1)[i] - 1;
 }"""
-
-
-@pytest.fixture
-def rt(backend):
-    with gpuos.Runtime(backend) as runtime:
-        yield runtime
 
 
 def resident_mib():

@@ -15,8 +15,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from control_support import ctl, until
-from deadlines import WAIT_S
+from control_support import ctl
+from deadlines import WAIT_S, until
+from program_support import captured
 
 WAVE = Path(__file__).parents[2] / "examples" / "wave.py"
 ROWS, COLUMNS = 24, 80
@@ -146,15 +147,10 @@ def test_a_killed_one_can_be_started_again(start, tmp_path):
 
 
 def test_without_a_terminal_one_picture_is_printed(tmp_path):
-    done = subprocess.run(
-        [
-            *(sys.executable, "-W", "error", WAVE),
-            *("--seconds", "0.2", "--control", tmp_path / "s"),
-        ],
-        capture_output=True,
-        text=True,
+    done = captured(
+        *(sys.executable, "-W", "error", WAVE),
+        *("--seconds", "0.2", "--control", tmp_path / "s"),
         timeout=WAIT_S,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-import time
 from pathlib import Path
 
 import pytest
-from deadlines import WAIT_S
+from threads_support import in_threads
 
 torch = pytest.importorskip("torch")
 
@@ -65,16 +63,6 @@ def is_taken(x):
     before = taken()
     torch.exp(x)
     return taken() > before
-
-
-def has_come_true(question):
-    """Ask until the answer is yes or the time is over."""
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        if question():
-            return True
-        time.sleep(0.005)
-    return False
 
 
 def used_bytes(device):
@@ -198,31 +186,6 @@ class Same:
     def training(self, function, **options):
         """Compare `function`, which needs gradients."""
         self(function, grad=(True,), **options)
-
-
-def in_threads(*functions):
-    """Return the result of each, run in a thread; raise the first error."""
-    results = [None] * len(functions)
-    errors = []
-
-    def run(k):
-        try:
-            results[k] = functions[k]()
-        except BaseException as error:  # noqa: BLE001 (handed on)
-            errors.append(error)
-
-    threads = [
-        threading.Thread(target=run, args=(k,), daemon=True)
-        for k in range(len(functions))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-        assert not thread.is_alive(), "hangs"
-    if errors:
-        raise errors[0]
-    return results
 
 
 def in_thread(function):

@@ -257,7 +257,7 @@ TEST_P(SimulatedChains, WholeOperatorsOfWorkersThatStayAreNone) {
   EXPECT_EQ(counts().chained, before);
 }
 
-TEST_P(SimulatedChains, NorAreCheckedOnes) {
+TEST_P(SimulatedChains, CheckedOperatorsAreNoMembers) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   GPUOS_START(options());
   define_whole(true);
@@ -268,7 +268,7 @@ TEST_P(SimulatedChains, NorAreCheckedOnes) {
 }
 
 // A whole operator may take long, and another worker is free.
-TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
+TEST_P(SimulatedChains, IndependentTasksRunInParallelToTheNewestMember) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
   GPUOS_SKIP_WITHOUT_NVRTC();
   GPUOS_START({.backend = "cuda", .residency = GetParam(), .flush_after = 10s});

@@ -302,7 +302,7 @@ TEST_F(SimulatedDevice, FlushesGrowWhileTheDeviceHasTwoToRun) {
   EXPECT_EQ(bursts_after(kLong), before + 3);
 }
 
-TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
+TEST_F(SimulatedDevice, ALoadThatNeverReturnsBlocksNoOther) {
   start({.backend = "cuda",
          .residency = Residency::Burst,
          .watchdog = 500ms,
@@ -346,7 +346,7 @@ TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   EXPECT_TRUE(simulator().counts().is_loading);
 }
 
-TEST_F(SimulatedDevice, WhoWaitsForAStreamCanBeInterrupted) {
+TEST_F(SimulatedDevice, AWaitForAStreamCanBeInterrupted) {
   simulator().hold_events(true);
   {
     int asked = 0;

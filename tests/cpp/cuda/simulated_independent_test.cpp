@@ -146,7 +146,7 @@ TEST_P(SimulatedApart, ALongCallIsLaunchedByItself) {
   EXPECT_EQ(core_->stats().bursts, 3u);
 }
 
-TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
+TEST_P(SimulatedApart, AnUndisturbedFlushDoesNotWait) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
   GPUOS_SKIP_WITHOUT_NVRTC();
   flush_after_ = std::chrono::seconds(10);  // so that nothing else launches

@@ -64,7 +64,7 @@ TEST(CacheEntry, IsBadWhereverABitIsFlipped) {
   }
 }
 
-TEST(CacheEntry, IsBadWithSomethingBehindIt) {
+TEST(CacheEntry, IsBadWithTrailingBytes) {
   EXPECT_EQ(decode(encode(entry_of("key")) + "x").state, EntryState::Bad);
   EXPECT_EQ(decode(resealed(encode(entry_of("key")) + "x")).state,
             EntryState::Bad);
@@ -83,7 +83,7 @@ TEST(CacheEntry, NoLengthIsBelieved) {
   }
 }
 
-TEST(CacheEntry, IsBadWithAFlagThatNobodyWrites) {
+TEST(CacheEntry, IsBadWithAnUnknownFlag) {
   CacheEntry entry = entry_of("key");
   const std::string without = encode(entry);
   entry.image.needs.uses_shared = true;

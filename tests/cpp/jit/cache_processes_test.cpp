@@ -109,7 +109,7 @@ TEST_F(CacheProcesses, LockThatIsNotGivenUpIsWaitedForOnlySoLong) {
   EXPECT_TRUE(cache.find("key"));
 }
 
-TEST_F(CacheProcesses, HolderThatIsKilledHoldsNobodyUp) {
+TEST_F(CacheProcesses, KilledHolderBlocksNoOther) {
   end(start_maker(entry_of("key")));
   expect_soon(entry_of("key"));
   EXPECT_EQ(names_in(folder()).size(), 1u);

@@ -47,7 +47,7 @@ TEST(MadeCubin, EachFunctionIsFollowedOnce) {
   EXPECT_EQ(read_resources(cubin, "f0").stack_bytes, 61 * 16u);
 }
 
-TEST(MadeCubin, WhoCallsItselfHasNoBound) {
+TEST(MadeCubin, ARecursiveFunctionHasNoBound) {
   EXPECT_EQ(read_resources(functions(1, 8, {{0, 0}}), "f0").stack_bytes,
             Resources::kUnbounded);
   EXPECT_EQ(read_resources(functions(3, 8, {{0, 1}, {1, 2}, {2, 1}}), "f0")

@@ -89,7 +89,7 @@ TEST_F(PreparedCallsTest, OthersAreReadyWhileOneIsMade) {
   EXPECT_TRUE(was_ready);
 }
 
-TEST_F(PreparedCallsTest, WhatIsTakenIsNobodyElsesUntilItIsBack) {
+TEST_F(PreparedCallsTest, TakenCallsAreExclusiveUntilTheyAreReturned) {
   const Arrays arrays(100);
   prepare(program_, arrays);
   {

@@ -46,7 +46,7 @@ TEST_P(RequestContract, EachFreshOwnerIsAskedOnceWithItsUses) {
   expect_all(a, 36);
 }
 
-TEST_P(RequestContract, WhatNobodyNeedsIsNoTask) {
+TEST_P(RequestContract, UnneededResultsAreNoTasks) {
   const auto [x, a] = make_each(3, kPoison);
   list_.add(Recipe::Exp, whole(a), {whole(x)}, kFresh);
   run_for({});
