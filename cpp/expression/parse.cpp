@@ -70,8 +70,8 @@ std::string to_string(const Token& token) {
   if (token.kind == Token::Kind::End) return "the end";
   return concat("'", token.text, "'");
 }
-// Throws: InvalidArgument for a character that begins no token.
 
+// Throws: InvalidArgument for a character that begins no token.
 Token next_token(std::string_view text, std::size_t from) {
   while (from < text.size() && is_space(text[from])) ++from;
   if (from == text.size()) return {Token::Kind::End, {}, from};
@@ -94,8 +94,8 @@ Token next_token(std::string_view text, std::size_t from) {
   }
   return {kind, text.substr(from, end - from), from};
 }
-// Throws: InvalidArgument if the number is too large for every dtype.
 
+// Throws: InvalidArgument if the number is too large for every dtype.
 Literal read_literal(std::string_view text, const Token& token) {
   const char* begin = token.text.data();
   const char* end = begin + token.text.size();
