@@ -111,7 +111,7 @@ def test_what_is_refused_changes_nothing(session):
     for text, message in {
         "auto [a, b] = array;": "cannot decompose|cannot be decomposed",
         "auto [a, b, c] = std::pair{1, 2};": "3 names|3 elements",
-        "__device__ auto [a, b] = 3;": "found a structured binding",
+        "__device__ auto [a, b] = 3;": "got a structured binding",
         "auto [a, b] =\n  std::pair{1,\n  nothing};": r"cell \d+:3",
         "int b; auto [a, b] = std::pair{1, 2};": "one definition of b",
     }.items():

@@ -116,7 +116,7 @@ def test_two_places_of_one_array(shared):
         tensor = liar.managed.tensor
         tensor.device_type, tensor.device_id = other
         for use in uses(shared).values():
-            with pytest.raises(gpuos.InvalidArgument, match="memory where"):
+            with pytest.raises(gpuos.InvalidArgument, match="memory on the"):
                 use(liar)
 
 

@@ -281,7 +281,7 @@ TEST_F(GivenRefusals, NamesOfCudaAreRefused) {
       .object = DeviceObject{Kind::Ptx, other, "erfcinv"},
       .dtypes = {DType::Float64},
       .inputs = 1};
-  expect(definition, "CompileError f.cu: expected a symbol that CUDA C++ has ",
+  expect(definition, "CompileError f.cu: expected a symbol that CUDA C++ does ",
          "got erfcinv");
 }
 

@@ -146,9 +146,9 @@ TEST_F(WorkspaceTest, WhatIsInTwoNamespacesDoesNotClash) {
                             "  x[0] = one::a() + two::a + s.m; }"),
             "");
   EXPECT_TRUE(says(failure_of_cell("namespace two { using a = int; }"),
-                   "found two::a, which is a variable of cell 2"));
+                   "got two::a, which is a variable of cell 2"));
   EXPECT_TRUE(says(failure_of_cell("namespace one::a { struct T {}; }"),
-                   "found one::a, which is a function of cell 1"));
+                   "got one::a, which is a function of cell 1"));
 }
 
 // Names that no cell has: of the compiler, of a file, of a conditional part.
