@@ -189,7 +189,7 @@ def refuse(function: Callable[..., Any]) -> None:
     module = getattr(function, "__module__", None) or "numpy"
     raise _core.InvalidArgument(
         f"{module}.{function.__name__}: arrays of gpuos have no such function; "
-        "call it with x.numpy(), which waits and copies"
+        "call it with y = x.numpy(), which copies; x[...] = y writes back"
     )
 
 
@@ -223,7 +223,8 @@ def call_ufunc(
     if method != "__call__":
         raise _core.InvalidArgument(
             f"{name}.{method}: an array has no such method; for a reduction "
-            "call sum, prod, max, min, any or all"
+            "call sum, prod, max, min, any or all; else call it with "
+            "y = x.numpy(), which copies; x[...] = y writes back"
         )
     if others:
         raise _core.InvalidArgument(
