@@ -165,8 +165,9 @@ def test_a_module_is_made_of_one_thing(tmp_path):
 
 # A driver that simulates a GPU launches nothing, but refuses what is wrong.
 ON_SIMULATOR = """
+import pathlib
 import gpuos
-module = gpuos.JitModule(image=open({path!r}, "rb").read())
+module = gpuos.JitModule(image=pathlib.Path({path!r}).read_bytes())
 k = module["sizes"]
 WRONG = [
     (1, 128, (None,), {{}}),

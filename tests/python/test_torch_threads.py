@@ -12,13 +12,12 @@ import queue
 import sys
 
 import pytest
-from deadlines import WAIT_S
+from deadlines import WAIT_S, until
 from torch_support import (
     ELEMS,
     NEVER_MS,
     PATIENCE,
     gt,
-    has_come_true,
     hasty_overrides,
     in_thread,
     in_threads,
@@ -191,7 +190,7 @@ def test_child_of_fork_has_a_timer_of_its_own():
     def child():
         with gt.scheduler(auto_flush_ms=1.0):
             c = a + b
-            has_run = has_come_true(lambda: gt.pending() == 0)
+            has_run = until(lambda: gt.pending() == 0)
         return has_run and torch.equal(c, a + b)
 
     with gt.scheduler(auto_flush_ms=1.0):
