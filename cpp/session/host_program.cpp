@@ -114,7 +114,7 @@ void place_in_log(const std::string& log,
       place.excerpt.empty() ? "" : concat("\n", place.excerpt);
   const std::string what = error.what();
   std::string first = what.substr(0, what.find('\n'));
-  first += hint_of_cuda(first);
+  first += hint_for(first);
   if (place.file != error.place().file)
     first = concat(place.file, ":", place.line, ":",
                    first.substr(std::min(first.find(" error:"), first.size())));

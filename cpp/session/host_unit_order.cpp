@@ -122,19 +122,23 @@ EntryPtr HostUnitWriter::fellow_of(const Item& type) const {
   return nullptr;
 }
 
-// Returns whether the item belongs to the type A that is being written.
-// Examples are "struct A::B {};" and "T A<T>::f() {}".
-bool HostUnitWriter::is_member_of_now(const Item& item) const {
-  return written_now_ != nullptr && item.is_member &&
-         (item.key.starts_with("t:") || item.key.starts_with("f:")) &&
-         written_now_->key.starts_with("t:") && item.key != written_now_->key &&
-         item.names.contains(written_now_->name);
+// Returns whether the item belongs to a type A that is being written. Examples
+// are "struct A::B {};" and "T A<T>::f() {}". Types that another type needs are
+// written meanwhile, and each may mention an f.
+bool HostUnitWriter::is_member_of_open(const Item& item) const {
+  if (!item.is_member ||
+      !(item.key.starts_with("t:") || item.key.starts_with("f:")))
+    return false;
+  return std::ranges::any_of(open_, [&](const Item* type) {
+    return type->key.starts_with("t:") && item.key != type->key &&
+           item.names.contains(type->name);
+  });
 }
 
 // Returns whether the entry comes after the item that is being written.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
+  if (is_member_of_open(entry.item)) return true;
   if (written_now_ == nullptr) return false;
-  if (is_member_of_now(entry.item)) return true;
   const EntryPtr old = program_.header_.find(written_now_->key);
   return old != nullptr &&
          program_.header_.comes_later(entry, *written_now_, old->first);

@@ -282,7 +282,7 @@ void HostUnitWriter::compile_reached(const Names& names) {
     if (entry != nullptr && comes_later(*entry)) return;
     if (is_own(key) || !visited.insert(key).second) return;
     const HostDefinition* known = program_.find(key);
-    if (known == nullptr || is_member_of_now(known->item)) return;
+    if (known == nullptr || is_member_of_open(known->item)) return;
     for (const std::string& next : identifiers_of(known->item.text)) {
       if (seen.insert(next).second) open.push_back(next);
     }
@@ -389,8 +389,10 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   if (!given.is_member && !given.key.starts_with("u:") && !is_function(given))
     names.erase(given.name);
   const Item* const outer = std::exchange(written_now_, &given);
+  open_.push_back(&given);
   need(names);
   need_namesakes(given);
+  open_.pop_back();
   written_now_ = outer;
   done_.insert(given.key);
   Item item = in_own_namespace(given);

@@ -74,7 +74,7 @@ class HostUnitWriter {
   bool has_changed_member(const Item& type) const;
   bool is_unfinished(const Entry& entry) const;
   bool comes_later(const Entry& entry) const;
-  bool is_member_of_now(const Item& item) const;
+  bool is_member_of_open(const Item& item) const;
   bool is_too_early(const Item& item) const;
   bool is_stale(const std::string& key) const;
   bool is_own(const std::string& key) const { return own_.contains(key); }
@@ -105,6 +105,7 @@ class HostUnitWriter {
   std::uint64_t written_at_ = 0;            // version of an item that is
                                             // compiled again
   const Item* written_now_ = nullptr;       // a type, a template or the like
+  std::vector<const Item*> open_;           // it, and those that need it
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
   // The keys are qualified names of which the unit has functions.

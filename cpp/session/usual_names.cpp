@@ -120,7 +120,9 @@ bool lacks_usual_name(std::string_view error) {
 
 std::string_view usual_text() { return kText; }
 
-std::string_view hint_of_cuda(std::string_view error) {
+std::string_view hint_for(std::string_view error) {
+  if (error.find("non-local lambda") != error.npos)
+    return "; write [] instead, because variables of a session are global";
   const bool is_of_cuda = error.find("declared") != error.npos ||
                           error.find("name a") != error.npos;
   return is_of_cuda &&

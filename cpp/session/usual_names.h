@@ -13,8 +13,9 @@ bool lacks_usual_name(std::string_view error);
 /// Returns the source that declares all of them.
 std::string_view usual_text();
 
-/// Returns the end of an error's sentence that lists the names of CUDA which a
-/// session has. Returns an empty text if the error quotes no name of CUDA.
-std::string_view hint_of_cuda(std::string_view error);
+/// Returns the end of the sentence of an error that says what to write. Errors
+/// that quote a name of CUDA list the names that a session has. Returns an
+/// empty text for other errors.
+std::string_view hint_for(std::string_view error);
 
 }  // namespace gpuos::session

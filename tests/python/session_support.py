@@ -58,7 +58,9 @@ class Printed:
         return self.capfd.readouterr().out
 
     def of(self, expression: str) -> str:
-        return self(f"std::cout << ({expression});")
+        # A cell of another test may have left its format to std::cout.
+        plain = "std::cout.precision(6); std::cout << std::defaultfloat"
+        return self(f"{plain} << ({expression});")
 
 
 class FakeShell:

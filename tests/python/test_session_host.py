@@ -144,7 +144,7 @@ def test_who_does_not_compile_any_more_says_why(session):
 
 def test_a_member_comes_with_its_type(session):
     session.run("struct P { int f(); }; int P::f() { return 1; }")
-    with pytest.raises(gpuos.CompileError, match="define that again too"):
+    with pytest.raises(gpuos.CompileError, match="define the rest too"):
         session.run("int P::f() { return 2; }")
 
 
@@ -155,6 +155,17 @@ def test_a_changed_member_leaves_other_friends_alone(session):
     session.run("template <> int K<char>::f() { return 3; }\nF v;")
     session.run("int n = L().at(v) + K<char>::f();")
     assert session["n"] == 5
+
+
+def test_members_of_one_name_come_after_their_classes(session):
+    session.run("template <class T> struct K { static int f() { return 1; } };")
+    session.run("template <class T> int h(T) { return 5; }")
+    session.run("template <> int K<char>::f() { return 3; }")
+    session.run("template <class T> struct P { T x; T f(T y); };")
+    session.run("template <class T> T P<T>::f(T y) { return x + y; }")
+    session.run("template <> int h<double>(double) { return 6; }")
+    session.run("int m = h(1.) * 100 + P<int>{1}.f(1) * 10 + K<char>::f();")
+    assert session["m"] == 623
 
 
 def test_a_cell_that_does_not_compile_changes_nothing(printed):

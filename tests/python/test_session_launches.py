@@ -132,6 +132,8 @@ def test_errors_name_what_to_write_instead(session):
         session["q"]
     with pytest.raises(gpuos.CompileError, match="write a struct"):
         session.run("k<<<1, 1>>>(p, [] __device__ (int x) { return x; });")
+    with pytest.raises(gpuos.CompileError, match=r"write \[\] instead"):
+        session.run("auto f = [&](int x) { return x; };")
 
 
 def test_without_a_compiler_device_cells_go_on(session, monkeypatch):
