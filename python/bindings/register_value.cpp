@@ -154,9 +154,9 @@ Value with_mean_dtype(const char* name, const Value& x,
   Value typed = with_dtype(x, dtype);
   if (!dtype.is_none() && !is_floating(typed.dtype()) &&
       !is_complex(typed.dtype()))
-    throw InvalidArgument(std::string(name) +
-                          ": dtype: expected a real or complex one, got " +
-                          std::string(name_of(typed.dtype())));
+    throw WrongType(std::string(name) +
+                    ": dtype: expected a real or complex one, got " +
+                    std::string(name_of(typed.dtype())));
   return typed;
 }
 

@@ -360,11 +360,16 @@ def _where_true(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
 
 
 def _cast(made: Any, dtype: np.dtype[Any], function: Any) -> Any:
-    if not np.can_cast(made.dtype, dtype, "same_kind"):
-        raise _core.InvalidArgument(
-            f"{function.__name__}: expected an out of {made.dtype}, got {dtype}"
-        )
+    _check_cast(function.__name__, made.dtype, dtype, "same_kind")
     return made.astype(dtype)
+
+
+def _check_cast(name: str, made: Any, dtype: Any, casting: Any) -> None:
+    if not np.can_cast(made, dtype, casting):
+        raise _core.WrongType(
+            f"{name}: expected an out of {made}, got {dtype}; leave out out=, "
+            "and write x = x + y for x += y"
+        )
 
 
 @lru_cache(_KEPT)

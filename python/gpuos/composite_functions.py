@@ -337,7 +337,7 @@ def in_dtype(name: str, arrays: Any, dtype: Any, casting: Any) -> Any:
     dtype = np.dtype(dtype)
     for a in arrays:
         if not np.can_cast(a.dtype, dtype, casting):
-            raise _core.InvalidArgument(
+            raise _core.WrongType(
                 f"{name}: expected arrays that cast to {dtype} by {casting!r}, "
                 f"got {a.dtype}"
             )

@@ -286,6 +286,29 @@ def test_whatever_takes_an_out_checks_it(rt):
     assert compared >= 35
 
 
+# NumPy raises TypeError for the dtype or the class of an operand.
+OF_WRONG_TYPE = [
+    *("i.__iadd__(1.5)", "i.__itruediv__(2)", "b.__isub__(b)", "i.__iadd__(f)"),
+    *("f << 1", "f & f", "~f", "i ^ 1.5", "b - b", "-b", "+b", "c // c"),
+    *("np.ldexp(f, f)", "np.floor(c)", "np.rad2deg(c)", "np.sign(b)"),
+    *("np.add(f, f, out=i)", "np.add(f, f, dtype='i4')"),
+    *("np.select([i], [f])", "np.concatenate([f, f], dtype='i4')"),
+    *("np.gradient(b)", "i.__setitem__(0, 1j)", "i.__setitem__(0, None)"),
+    "np.nanmean(f, dtype='i4')",
+]
+
+
+@pytest.mark.parametrize("text", OF_WRONG_TYPE)
+def test_a_wrong_dtype_is_a_type_error(rt, text):
+    arrays = {"i": V.astype("i4"), "f": V, "b": V > 1, "c": V + 1j}
+    with pytest.raises(TypeError):
+        eval(text, {"np": np, **arrays})
+    ours = {name: rt.array(x) for name, x in arrays.items()}
+    with pytest.raises(TypeError) as caught:
+        eval(text, {"np": np, **ours})
+    assert isinstance(caught.value, gpuos.InvalidArgument)
+
+
 # Each call takes or refuses a number as NumPy does. `a` is a small array.
 AS_NUMPY = {
     "assign int64 out of range": ("i1", lambda a: put(a, np.int64(300))),
