@@ -190,8 +190,9 @@ def _contains(x: Array, value: Any) -> bool:
 
 def _matmul_in_place(_: Array, __: Any) -> NoReturn:
     raise _core.InvalidArgument(
-        "matmul: x @= y: the product of two rows is a number and does not fit "
-        "in x; write x = x @ y"
+        "matmul: expected a product of two rows, which is a number, as in "
+        "s = x @ y, got x @= y; for matrices write x[...] = np.asarray(x) @ "
+        "np.asarray(y)"
     )
 
 
@@ -280,7 +281,11 @@ def operand(value: Any, like: Array) -> Any:
         return value
     if is_of_runtime(value):
         return value
-    return like.runtime.array(np.asarray(value))
+    host = np.asarray(value)
+    if host.dtype.kind in "OUS":
+        got = value if value is None else type(value).__name__
+        raise _core.WrongType(f"array: expected numbers, got {got}")
+    return like.runtime.array(host)
 
 
 # ---- New arrays.
@@ -373,7 +378,14 @@ def stack(
     arrays: Sequence[Any], axis: int = 0, out: Any = None, **keywords: Any
 ) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
-    parts = [expand_dims(operand(x, first), axis) for x in arrays]
+    parts = [operand(x, first) for x in arrays]
+    for part in parts:
+        if part.shape != parts[0].shape:
+            raise _core.InvalidArgument(
+                "stack: expected arrays of one shape, got "
+                f"{parts[0].shape} and {part.shape}"
+            )
+    parts = [expand_dims(x, axis) for x in parts]
     return concatenate(parts, axis, out, **keywords)
 
 
