@@ -197,17 +197,22 @@ def _matmul_in_place(_: Array, __: Any) -> NoReturn:
 
 
 def set_item(x: Array, index: Any, value: Any) -> None:
-    """Set x[index]. The index may be a mask of x's shape."""
+    """Set x[index]. The index may be a mask of x's first axes."""
     value = composite_functions.whole(value, x.dtype)
     if isinstance(value, (list, tuple)):
         value = np.asarray([*value], x.dtype)  # NumPy checks the numbers
     if _is_mask(index):
-        if index.shape != x.shape:
+        if index.shape != x.shape[: index.ndim]:
             raise _core.InvalidArgument(
-                f"array: expected a mask of shape {x.shape}, got {index.shape}"
+                f"array: expected a mask of shape {x.shape} or of its first "
+                f"axes, got {index.shape}"
             )
-        value = operand(_at_mask(index, value), x)
-        write(_masked(x.dtype), x, operand(index, x), x, value)
+        value = operand(_at_mask(index, value, x.shape), x)
+        mask = operand(index, x)
+        if mask.ndim < x.ndim:
+            rows = (..., *(None,) * (x.ndim - mask.ndim))
+            mask = mask[rows]
+        write(_masked(x.dtype), x, mask, x, value)
         return
     value = operand(value, x)
     to = _core._view_at(x, index)
@@ -224,8 +229,8 @@ def _is_mask(index: Any) -> bool:
     return isinstance(index, (Array, np.ndarray)) and index.dtype == bool
 
 
-def _at_mask(mask: Any, value: Any) -> Any:
-    """Return `value` with one element for each element of the mask.
+def _at_mask(mask: Any, value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` with one element for each element of the array's shape.
 
     A value without axes is returned unchanged. The elements of other values go
     in order to the places where the mask is true. The function has to read the
@@ -237,7 +242,7 @@ def _at_mask(mask: Any, value: Any) -> Any:
         x.numpy() if isinstance(x, Array) else np.asarray(x)
         for x in (mask, value)
     )
-    spread = np.zeros(mask.shape, value.dtype)
+    spread = np.zeros(shape, value.dtype)
     spread[mask] = value  # NumPy checks the numbers
     return spread
 

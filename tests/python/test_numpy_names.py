@@ -190,6 +190,7 @@ SAID = {
     "np.add(x, None)": "^add: expected arrays and numbers .* got a NoneType",
     "np.stack([x, wide])": r"^stack: .* got \(3, 4\) and \(2, 3, 4\)",
     "x.__imatmul__(x.T)": r"^matmul: .* write x\[...\] = np.asarray",
+    "x[x > 0]": r"write .* x\[...\] = np.where\(mask, x \+ y, x\)",
 }
 
 
