@@ -309,7 +309,7 @@ def _run(
     except _core.InvalidArgument:
         outs = out if isinstance(out, tuple) else (out,)
         if all(isinstance(to, (Array, np.ndarray)) for to in outs):
-            made = fused(*operands)  # is never computed
+            made = fused(*operands)  # not computed without foreign memory
             results = made if isinstance(made, tuple) else (made,)
             for one, to in zip(results, outs, strict=False):
                 _refuse_out(name, one.shape, to.shape)
@@ -348,7 +348,8 @@ def _repeats(
         and all(_fits(x, shape) for x in shapes)
     ):
         return False
-    made: Any = _fused(function)(*inputs)  # is never computed
+    # This is not computed, except if an input is foreign memory.
+    made: Any = _fused(function)(*inputs)
     if not (is_elementwise and _fits(made.shape, shape)):
         _refuse_out(name, made.shape, shape)
     return bool(made.shape != shape)
