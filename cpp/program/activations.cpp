@@ -104,7 +104,7 @@ Value turned(const char* name, Op op, const Operand& x, const Operand& y) {
   any_value(name, x, y);
   for (const DType dtype : {dtype_of(x), dtype_of(y)})
     if (is_complex(dtype))
-      throw InvalidArgument(
+      throw WrongType(
           concat(name, ": expected a real dtype, got ", name_of(dtype)));
   return elementwise(op, {y, x});
 }

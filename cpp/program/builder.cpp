@@ -200,9 +200,9 @@ Value ProgramBuilder::reduce(Op op, const Value& value,
 Value ProgramBuilder::cast(const Value& value, DType dtype) {
   Graph& graph = graph_of(value);
   if (is_complex(value.dtype()) && !is_complex(dtype))
-    throw InvalidArgument(concat("astype: expected a complex dtype for ",
-                                 name_of(value.dtype()), ", got ",
-                                 name_of(dtype), "; take real or absolute"));
+    throw WrongType(concat("astype: expected a complex dtype for ",
+                           name_of(value.dtype()), ", got ", name_of(dtype),
+                           "; take real or absolute"));
   return graph.value(program::convert(graph, value.id(), dtype));
 }
 

@@ -95,8 +95,8 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
 Value ldexp_of(const Value& x, const Value& exponent) {
   const DType given = exponent.dtype();
   if (is_floating(given) || is_complex(given) || given == DType::UInt64)
-    throw InvalidArgument(concat("ldexp: expected integers as exponents, ",
-                                 "no uint64, got ", name_of(given)));
+    throw WrongType(concat("ldexp: expected integers as exponents, ",
+                           "no uint64, got ", name_of(given)));
   const DType dtype = rint(x).dtype();
   const DType wide = is_short_float(dtype) ? DType::Float32 : dtype;
   return ProgramBuilder::cast(

@@ -40,8 +40,8 @@ DType promote_integer_and_float(DType integer, DType real) noexcept {
 }
 
 [[noreturn]] void refuse(Op op, std::string_view expected, DType got) {
-  throw InvalidArgument(concat(info_of(op).name, ": expected ", expected,
-                               ", got ", name_of(got)));
+  throw WrongType(concat(info_of(op).name, ": expected ", expected, ", got ",
+                         name_of(got)));
 }
 
 // Weak numbers together stay weak: bool < int < real < complex.

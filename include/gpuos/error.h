@@ -18,6 +18,13 @@ class OutOfRange : public InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
+/// Reports an operand whose dtype or class a function does not take. Nothing
+/// was queued.
+class WrongType : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 /// Reports that a version from Operator::pinned() is no longer current, and
 /// that the current one takes other parameters. Nothing was queued.
 class Superseded : public InvalidArgument {

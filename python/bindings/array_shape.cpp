@@ -76,8 +76,8 @@ void refuse_mask(py::handle item) {
   throw py::type_error(
       "array: expected integers, slices, None or ... as an index, got a mask: "
       "how many elements it selects is not known before it is computed; "
-      "x[mask] = value and np.where(mask, y, x) compute with one, and "
-      "x.numpy()[mask] copies");
+      "write x[mask] = y, x[...] = np.where(mask, x + y, x) for x[mask] += y, "
+      "or x.numpy()[mask], which copies");
 }
 
 // NumPy takes lists, arrays and bools, and raises IndexError for other objects.

@@ -116,11 +116,11 @@ constexpr char kDeviceMemory[] =
                                   PyObject* object) {
   const bool is_number =
       PyFloat_Check(object) != 0 || PyLong_Check(object) != 0;
-  refuse(role, wanted,
-         type_text(object) +
-             (is_number && role.input >= 0
-                  ? "; a number is a parameter, which define() takes in params="
-                  : ""));
+  throw WrongType(
+      role.text() + ": expected " + wanted + ", got " + type_text(object) +
+      (is_number && role.input >= 0
+           ? "; a number is a parameter, which define() takes in params="
+           : ""));
 }
 
 ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,

@@ -133,8 +133,11 @@ DType dtype_of(py::handle dtype) {
       py::dtype::from_args(py::reinterpret_borrow<py::object>(dtype));
   const auto known = dtype_from_numpy(descriptor.ptr());
   if (known) return *known;
-  throw InvalidArgument("dtype: expected " + known_dtypes() + ", got " +
-                        dtype_text(descriptor));
+  // NumPy's dtype of None and of objects that are not numbers.
+  if (py::detail::array_descriptor_proxy(descriptor.ptr())->kind == 'O')
+    throw WrongType("dtype: expected numbers, got None or another object");
+  throw WrongType("dtype: expected " + known_dtypes() + ", got " +
+                  dtype_text(descriptor));
 }
 
 py::dtype numpy_dtype(DType dtype) {

@@ -84,7 +84,7 @@ void rethrow_into_python(const std::exception_ptr& error) {
   } catch (const py::builtin_exception& e) {
     e.set_error();
   } catch (const InvalidArgument& e) {
-    raise_as_first<OutOfRange, InvalidArgument>(e);
+    raise_as_first<OutOfRange, WrongType, InvalidArgument>(e);
   } catch (const Error& e) {
     raise_as_first<BackendUnavailable, CudaError, CompileError, HostError,
                    TaskError, QueueClosed, Cancelled, Timeout, Error>(e);
@@ -126,6 +126,8 @@ void register_errors(py::module_& module) {
                              PyExc_ValueError);
   add_error<OutOfRange>(module, "OutOfRange", python_class<InvalidArgument>,
                         PyExc_OverflowError);
+  add_error<WrongType>(module, "WrongType", python_class<InvalidArgument>,
+                       PyExc_TypeError);
   add_error<BackendUnavailable>(module, "BackendUnavailable", error);
   add_error<CudaError>(module, "CudaError", error);
   add_error<CompileError>(module, "CompileError", error);

@@ -21,9 +21,9 @@ namespace gpuos::python {
 namespace {
 
 constexpr char kNoValue[] =
-    ": a traced value has no number yet; use where() instead of a branch, & | "
-    "~ instead of and, or, not, and maximum() and minimum() instead of max() "
-    "and min()";
+    ": a traced value has no number yet; return it to read, print or format "
+    "it; use where() instead of a branch, & | ~ instead of and, or, not, and "
+    "maximum() and minimum() instead of max() and min()";
 constexpr char kNoCount[] =
     ": a traced value has no number yet, so that it is no count of a loop, no "
     "index and no size; take those from numbers and from shapes";
@@ -98,6 +98,7 @@ py::str text_of_value(const py::object& self) {
 
 py::object formatted(const py::object& self, const py::str& form) {
   const py::object number = tell_number(self.cast<const Value&>());
+  if (!number && py::len(form) != 0) refuse("__format__", kNoValue);
   return builtin("format")(number ? number : py::object(py::repr(self)), form);
 }
 
@@ -154,9 +155,9 @@ Value with_mean_dtype(const char* name, const Value& x,
   Value typed = with_dtype(x, dtype);
   if (!dtype.is_none() && !is_floating(typed.dtype()) &&
       !is_complex(typed.dtype()))
-    throw InvalidArgument(std::string(name) +
-                          ": dtype: expected a real or complex one, got " +
-                          std::string(name_of(typed.dtype())));
+    throw WrongType(std::string(name) +
+                    ": dtype: expected a real or complex one, got " +
+                    std::string(name_of(typed.dtype())));
   return typed;
 }
 

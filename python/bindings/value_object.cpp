@@ -33,7 +33,7 @@ PyObject* numpy_generic() {
   const bool is_array = Py_TYPE(object)->tp_as_number == nullptr ||
                         has_attribute(object, "__dlpack__") ||
                         has_attribute(object, "__array_interface__");
-  throw InvalidArgument(
+  throw WrongType(
       std::string(where) +
       ": expected values of the fused function, numbers or NumPy scalars, "
       "got " +

@@ -38,8 +38,8 @@ const Value& only(Given x) { return x[0].value(); }
 Value as_float(Given x, const char* name) {
   const DType dtype = only(x).dtype();
   if (is_complex(dtype))
-    throw InvalidArgument(std::string(name) + ": expected a real dtype, got " +
-                          std::string(name_of(dtype)));
+    throw WrongType(std::string(name) + ": expected a real dtype, got " +
+                    std::string(name_of(dtype)));
   return is_floating(dtype) ? only(x) : rint(x[0]);
 }
 
@@ -175,9 +175,9 @@ py::object compute_in(DType dtype, const std::string& name,
     given += is_value(x) ? std::string(name_of(native<Value>(x)->dtype()))
                          : type_text(x);
   }
-  throw InvalidArgument(name + ": expected operands that cast to " +
-                        std::string(name_of(dtype)) + " by 'same_kind', got " +
-                        given);
+  throw WrongType(name + ": expected operands that cast to " +
+                  std::string(name_of(dtype)) + " by 'same_kind', got " +
+                  given);
 }
 
 py::object compute_ufunc(const py::object& ufunc, const std::string& name,
@@ -212,7 +212,7 @@ std::map<std::string, std::size_t> operations() {
 
 Value positive(const Value& x) {
   if (x.dtype() == DType::Bool)
-    throw InvalidArgument("positive: expected numbers, got bool");
+    throw WrongType("positive: expected numbers, got bool");
   return x;
 }
 

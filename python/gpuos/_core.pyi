@@ -195,6 +195,11 @@ class InvalidArgument(Error, ValueError):
 class OutOfRange(InvalidArgument, OverflowError):
     """Reports a number outside of the range of its type. Nothing was queued."""
 
+class WrongType(InvalidArgument, TypeError):
+    """Reports an operand whose dtype or class a function does not take. Nothing was
+    queued.
+    """
+
 class BackendUnavailable(Error):
     """Reports that this machine lacks the backend or something that it needs. The message
     says what to install.

@@ -190,23 +190,29 @@ def _contains(x: Array, value: Any) -> bool:
 
 def _matmul_in_place(_: Array, __: Any) -> NoReturn:
     raise _core.InvalidArgument(
-        "matmul: x @= y: the product of two rows is a number and does not fit "
-        "in x; write x = x @ y"
+        "matmul: expected a product of two rows, which is a number, as in "
+        "s = x @ y, got x @= y; for matrices write x[...] = np.asarray(x) @ "
+        "np.asarray(y)"
     )
 
 
 def set_item(x: Array, index: Any, value: Any) -> None:
-    """Set x[index]. The index may be a mask of x's shape."""
+    """Set x[index]. The index may be a mask of x's first axes."""
     value = composite_functions.whole(value, x.dtype)
     if isinstance(value, (list, tuple)):
         value = np.asarray([*value], x.dtype)  # NumPy checks the numbers
     if _is_mask(index):
-        if index.shape != x.shape:
+        if index.shape != x.shape[: index.ndim]:
             raise _core.InvalidArgument(
-                f"array: expected a mask of shape {x.shape}, got {index.shape}"
+                f"array: expected a mask of shape {x.shape} or of its first "
+                f"axes, got {index.shape}"
             )
-        value = operand(_at_mask(index, value), x)
-        write(_masked(x.dtype), x, operand(index, x), x, value)
+        value = operand(_at_mask(index, value, x.shape), x)
+        mask = operand(index, x)
+        if mask.ndim < x.ndim:
+            rows = (..., *(None,) * (x.ndim - mask.ndim))
+            mask = mask[rows]
+        write(_masked(x.dtype), x, mask, x, value)
         return
     value = operand(value, x)
     to = _core._view_at(x, index)
@@ -223,8 +229,8 @@ def _is_mask(index: Any) -> bool:
     return isinstance(index, (Array, np.ndarray)) and index.dtype == bool
 
 
-def _at_mask(mask: Any, value: Any) -> Any:
-    """Return `value` with one element for each element of the mask.
+def _at_mask(mask: Any, value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` with one element for each element of the array's shape.
 
     A value without axes is returned unchanged. The elements of other values go
     in order to the places where the mask is true. The function has to read the
@@ -236,7 +242,7 @@ def _at_mask(mask: Any, value: Any) -> Any:
         x.numpy() if isinstance(x, Array) else np.asarray(x)
         for x in (mask, value)
     )
-    spread = np.zeros(mask.shape, value.dtype)
+    spread = np.zeros(shape, value.dtype)
     spread[mask] = value  # NumPy checks the numbers
     return spread
 
@@ -280,7 +286,11 @@ def operand(value: Any, like: Array) -> Any:
         return value
     if is_of_runtime(value):
         return value
-    return like.runtime.array(np.asarray(value))
+    host = np.asarray(value)
+    if host.dtype.kind in "OUS":
+        got = value if value is None else type(value).__name__
+        raise _core.WrongType(f"array: expected numbers, got {got}")
+    return like.runtime.array(host)
 
 
 # ---- New arrays.
@@ -373,7 +383,14 @@ def stack(
     arrays: Sequence[Any], axis: int = 0, out: Any = None, **keywords: Any
 ) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
-    parts = [expand_dims(operand(x, first), axis) for x in arrays]
+    parts = [operand(x, first) for x in arrays]
+    for part in parts:
+        if part.shape != parts[0].shape:
+            raise _core.InvalidArgument(
+                "stack: expected arrays of one shape, got "
+                f"{parts[0].shape} and {part.shape}"
+            )
+    parts = [expand_dims(x, axis) for x in parts]
     return concatenate(parts, axis, out, **keywords)
 
 

@@ -163,13 +163,17 @@ def in_place(name: str, x: Array, y: Any) -> Array:
 def refuse_shape(name: str, to: tuple[int, ...], value: Any) -> None:
     """Raise an error if `value` does not broadcast to the shape `to`."""
     shape = getattr(value, "shape", ())
-    pairs = zip(reversed(to), reversed(shape), strict=False)
-    if len(shape) <= len(to) and all(b in (a, 1) for a, b in pairs):
+    if _fits(shape, to):
         return
     text = f"{name}: expected what broadcasts to the array's shape {to}, got {shape}"
-    if name != "array":
+    if name in OPERATIONS:
         text += f"; numpy.{name}(a, b) gives a larger array"
     raise _core.InvalidArgument(text) from None
+
+
+def _fits(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(to), reversed(shape), strict=False)
+    return len(shape) <= len(to) and all(b in (a, 1) for a, b in pairs)
 
 
 def write(fused: _core.Fused, to: Array, *operands: Any) -> None:
@@ -255,9 +259,10 @@ def call_ufunc(
     if isinstance(out, tuple) and any(x is None for x in out):
         return _some_into(out, _fused(function)(*inputs))
     if out is None or isinstance(out, tuple):
-        return _fused(function)(*inputs, out=out)
+        return _run(name, _fused(function), inputs, out)
     fused = _into(function, out.dtype)
-    if where is not True or _repeats(name, tuple(out.shape), inputs):
+    if _repeats(name, function, tuple(out.shape), inputs) or where is not True:
+        refuse_shape(f"{name}: where", tuple(out.shape), where)
         fused = _where_true(function, out.dtype)
         inputs = (where, out, *inputs)
     return _write_to(out, fused, *inputs)
@@ -291,34 +296,63 @@ def given(name: str, made: Array, out: Any) -> Any:
     out = _one_out(name, out)
     if out is None:
         return made
-    if tuple(getattr(out, "shape", ())) != made.shape:
-        raise _core.InvalidArgument(
-            f"{name}: expected an out of shape {made.shape}, got "
-            f"{getattr(out, 'shape', out)}"
-        )
+    _refuse_out(name, made.shape, tuple(out.shape))
     return _write_to(out, _into(np.copy, out.dtype), made)
+
+
+def _run(
+    name: str, fused: _core.Fused, operands: tuple[Any, ...], out: Any
+) -> Any:
+    """Call `fused`. Its error says which `out` fits, in NumPy's terms."""
+    try:
+        return fused(*operands, out=out)
+    except _core.InvalidArgument:
+        outs = out if isinstance(out, tuple) else (out,)
+        if all(isinstance(to, (Array, np.ndarray)) for to in outs):
+            made = fused(*operands)  # not computed without foreign memory
+            results = made if isinstance(made, tuple) else (made,)
+            for one, to in zip(results, outs, strict=False):
+                _refuse_out(name, one.shape, to.shape)
+                _check_cast(name, one.dtype, to.dtype, "no")
+        raise
+
+
+def _refuse_out(name: str, made: Any, out: Any) -> None:
+    """Raise an error if the shape of `out` is not that of the result."""
+    if out != made:
+        raise _core.InvalidArgument(
+            f"{name}: expected an out of shape {made}, got {out}"
+        )
 
 
 def check_operands(name: str, operands: tuple[Any, ...]) -> None:
     for x in operands:
-        if isinstance(x, (list, tuple)):
+        if isinstance(x, (list, tuple, str, type(None))):
+            is_list = isinstance(x, (list, tuple))
             raise TypeError(
                 f"{name}: expected arrays and numbers as operands, got a "
-                f"{type(x).__name__}; np.array(x) makes an array of it"
+                f"{type(x).__name__}"
+                + ("; np.array(x) makes an array of it" if is_list else "")
             )
 
 
 def _repeats(
-    name: str, shape: tuple[int, ...], inputs: tuple[Any, ...]
+    name: str, function: Any, shape: tuple[int, ...], inputs: tuple[Any, ...]
 ) -> bool:
-    """Return whether `out` repeats elements of the result."""
+    """Return whether an `out` of this shape repeats elements of the result."""
     shapes = [tuple(getattr(x, "shape", ())) for x in inputs]
     is_elementwise = name not in ("matmul", "vecdot")
-    return (
+    if (
         is_elementwise
-        and shape not in shapes
-        and np.broadcast_shapes(*shapes) != shape
-    )
+        and shape in shapes
+        and all(_fits(x, shape) for x in shapes)
+    ):
+        return False
+    # This is not computed, except if an input is foreign memory.
+    made: Any = _fused(function)(*inputs)
+    if not (is_elementwise and _fits(made.shape, shape)):
+        _refuse_out(name, made.shape, shape)
+    return bool(made.shape != shape)
 
 
 def _some_into(outs: tuple[Any, ...], made: tuple[Any, ...]) -> Any:
@@ -360,11 +394,16 @@ def _where_true(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
 
 
 def _cast(made: Any, dtype: np.dtype[Any], function: Any) -> Any:
-    if not np.can_cast(made.dtype, dtype, "same_kind"):
-        raise _core.InvalidArgument(
-            f"{function.__name__}: expected an out of {made.dtype}, got {dtype}"
-        )
+    _check_cast(function.__name__, made.dtype, dtype, "same_kind")
     return made.astype(dtype)
+
+
+def _check_cast(name: str, made: Any, dtype: Any, casting: Any) -> None:
+    if not np.can_cast(made, dtype, casting):
+        raise _core.WrongType(
+            f"{name}: expected an out of {made}, got {dtype}; leave out out=, "
+            "and write x = x + y for x += y"
+        )
 
 
 @lru_cache(_KEPT)
@@ -422,7 +461,8 @@ def call(
     operands: list[Any] = []
     has_numbers = function.__name__ in _WITH_NUMBERS
     if has_numbers:
-        check_operands(function.__name__.strip("_"), args)
+        given = tuple(x for x in args if x is not None)  # a limit of clip()
+        check_operands(function.__name__.strip("_"), given)
 
     def take(argument: Any) -> Any:
         if has_numbers and isinstance(argument, (float, complex)):
@@ -445,7 +485,7 @@ def call(
         fused = _bound(function, fixed, named, types, of_out)
     except TypeError as error:  # not hashable
         raise TypeError(f"{function.__name__}: {error}") from None
-    return fused(*operands, out=out)
+    return _run(function.__name__.strip("_"), fused, tuple(operands), out)
 
 
 # NumPy's functions have at least this many arguments before out=.

@@ -337,7 +337,7 @@ def in_dtype(name: str, arrays: Any, dtype: Any, casting: Any) -> Any:
     dtype = np.dtype(dtype)
     for a in arrays:
         if not np.can_cast(a.dtype, dtype, casting):
-            raise _core.InvalidArgument(
+            raise _core.WrongType(
                 f"{name}: expected arrays that cast to {dtype} by {casting!r}, "
                 f"got {a.dtype}"
             )
@@ -364,6 +364,12 @@ def concatenate(
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, **keywords: Any) -> Any:
+    for a in arrays:
+        if a.ndim != arrays[0].ndim:
+            raise InvalidArgument(
+                f"stack: expected arrays of {arrays[0].ndim} axes, got one of "
+                f"{a.ndim}"
+            )
     parts = [expand_dims(a, axis) for a in arrays]
     return concatenate(parts, axis, out, **keywords)
 

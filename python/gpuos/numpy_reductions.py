@@ -115,7 +115,7 @@ def _wide(a: Any, dtype: Any) -> Any:
     own = a.dtype if dtype is None else np.dtype(dtype)
     if own.kind in "biu":
         if dtype is not None:
-            raise _core.InvalidArgument(f"dtype: expected floats, got {own}")
+            raise _core.WrongType(f"dtype: expected floats, got {own}")
         return np.dtype("float64"), np.dtype("float64")
     return np.dtype("float32") if own.itemsize < 4 else own, own
 

@@ -71,7 +71,7 @@ def of_call(
             f"{name}: expected values of the fused function, got "
             f"{type(error.obj).__name__}"
         )
-        return _core.InvalidArgument(_of_kind(kind, text))
+        return _core.WrongType(_of_kind(kind, text))
     text = _renamed(name, known, str(error))
     lacking = _KEYWORD.search(text)
     if lacking is not None:
@@ -83,7 +83,7 @@ def of_call(
             text += ", or call NumPy with x.numpy()"
     elif kind is _core.Array and not _OF_PYTHON.match(str(error)):
         return error
-    return _core.InvalidArgument(text)
+    return _core.WrongType(text)
 
 
 def _renamed(name: str, parameters: tuple[str, ...], text: str) -> str:

@@ -70,7 +70,7 @@ def along(axis: int, index: Any) -> tuple[Any, ...]:
 def as_integer(number: Any, name: str) -> int:
     """Return a number as an integer. A program may ask the call for it."""
     if not isinstance(number, (int, np.integer, Value)):
-        raise _core.InvalidArgument(
+        raise _core.WrongType(
             f"{name}: expected an integer, got {type(number).__name__}"
         )
     return operator.index(number)
@@ -250,7 +250,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         )
     for condition in condlist:
         if np.result_type(condition) != bool:
-            raise _core.InvalidArgument(
+            raise _core.WrongType(
                 "select: expected conditions of bool, got "
                 f"{np.result_type(condition)}"
             )
@@ -289,7 +289,7 @@ def gradient(
             f"{len(steps)}"
         )
     if f.dtype.kind == "b":
-        raise _core.InvalidArgument("gradient: expected numbers, got bool")
+        raise _core.WrongType("gradient: expected numbers, got bool")
     if f.dtype.kind in "iu":
         f = f.astype(np.float64)
     made = tuple(

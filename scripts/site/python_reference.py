@@ -65,8 +65,8 @@ TOPICS = {
     "errors": Topic(
         "Errors",
         "When which is raised: [errors.md](../../errors.md).\n",
-        "Error InvalidArgument OutOfRange BackendUnavailable CudaError "
-        "CompileError HostError TaskError QueueClosed Cancelled Timeout",
+        "Error InvalidArgument OutOfRange WrongType BackendUnavailable "
+        "CudaError CompileError HostError TaskError QueueClosed Cancelled Timeout",
     ),
     "machine": Topic(
         "What is found on this machine",

@@ -199,10 +199,32 @@ def test_turned_arrays_are_read_first(rt):
     np.testing.assert_array_equal(got.numpy(), wanted)
 
 
-def test_a_mask_of_another_shape_is_refused(rt):
-    got = rt.zeros((3, 4))
+ROW_MASK = np.array([True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("mask", "value"),
+    [
+        (np.arange(12).reshape(3, 4) % 3 > 0, 10),
+        (np.arange(12).reshape(3, 4) % 3 > 0, np.arange(8)),
+        (ROW_MASK, 10),
+        (ROW_MASK, np.arange(4)),
+        (ROW_MASK, np.arange(8).reshape(2, 4)),
+    ],
+)
+def test_masks_select_elements_or_rows(rt, mask, value):
+    start = np.arange(12).reshape(3, 4)
+    for own in (mask, rt.array(mask)):
+        wanted, got = start.copy(), rt.array(start)
+        wanted[mask] = got[own] = value
+        np.testing.assert_array_equal(got.numpy(), wanted)
+    # The error of got[mask] += 10 names this line.
+    wanted[mask] += 10
+    mask = mask.reshape(mask.shape + (1,) * (2 - mask.ndim))
+    got[...] = np.where(rt.array(mask), got + 10, got)
+    np.testing.assert_array_equal(got.numpy(), wanted)
     with pytest.raises(gpuos.InvalidArgument, match="mask of shape"):
-        got[rt.array(np.ones(3, bool))] = 0
+        got[rt.array(np.ones(4, bool))] = 0
 
 
 def test_wrong_assignments_are_refused(rt):
@@ -346,7 +368,7 @@ def test_arrays_are_joined(rt):
             try:
                 wanted = function([x, y], axis=axis)
             except ValueError:
-                with pytest.raises(ValueError, match=r"concatenate|axis"):
+                with pytest.raises(ValueError, match=r"concatenate|axis|stack"):
                     function(ours, axis=axis)
                 continue
             got = function(ours, axis=axis).numpy()

@@ -227,6 +227,8 @@ SAID = {
     "[1, 2, 3] - x": r"subtract: expected arrays .* got a list; np\.array",
 }
 FUSED = {
+    "f'{x[0]:.2f}'": "__format__: a traced value .*; return it to read, print",
+    "np.stack([x, m])": "stack: expected arrays of 1 axes, got one of 2",
     "np.append(x, 3)": "append: expected values of the fused function",
     "x.std(where=x > 0, initial=1)": "std: expected no argument initial=",
     "np.mean(x, where=x > 0, out=x)": "mean: expected no out=",

@@ -183,6 +183,14 @@ SAID = {
     "x.__iadd__(wide)": r"add: .* shape \(3, 4\), got \(2, 3, 4\); numpy.add",
     "x.__setitem__(slice(2), wide[0])": r"array: .* shape \(2, 4\), got \(3, 4\)",
     "x.__setitem__(0, wide)": r"array: .* shape \(4,\), got \(2, 3, 4\)",
+    "x.__setitem__(0, None)": "^array: expected numbers, got None",
+    "x.__setitem__(x > 0, 'a')": "^array: expected numbers, got str",
+    "np.full_like(x, None)": "^full_like: expected numbers, got None",
+    "x.runtime.full(2, None)": "^dtype: expected numbers, got None",
+    "np.add(x, None)": "^add: expected arrays and numbers .* got a NoneType",
+    "np.stack([x, wide])": r"^stack: .* got \(3, 4\) and \(2, 3, 4\)",
+    "x.__imatmul__(x.T)": r"^matmul: .* write x\[...\] = np.asarray",
+    "x[x > 0]": r"write .* x\[...\] = np.where\(mask, x \+ y, x\)",
 }
 
 
@@ -284,6 +292,45 @@ def test_whatever_takes_an_out_checks_it(rt):
                 function(*mine, out=out)
         compared += 1
     assert compared >= 35
+
+
+def test_an_error_of_out_and_where_names_the_function(rt):
+    x = rt.ones((2, 3), "int32")
+    for name in numpy_names.OPERATIONS:
+        ufunc = getattr(np, name, None)
+        if not isinstance(ufunc, np.ufunc):
+            continue
+        args = (x,) * ufunc.nin
+        for shape in ((4, 5), (3,)):
+            out = (rt.ones(shape, "float64"),) * ufunc.nout
+            text = rf"^{ufunc.__name__}: expected an out of shape \(2, 3\), got"
+            with pytest.raises(gpuos.InvalidArgument, match=text):
+                ufunc(*args, out=out)
+    with pytest.raises(gpuos.InvalidArgument, match=r"^add: where: expected"):
+        np.add(x, x, out=x, where=rt.ones(2, "bool"))
+
+
+# NumPy raises TypeError for the dtype or the class of an operand.
+OF_WRONG_TYPE = [
+    *("i.__iadd__(1.5)", "i.__itruediv__(2)", "b.__isub__(b)", "i.__iadd__(f)"),
+    *("f << 1", "f & f", "~f", "i ^ 1.5", "b - b", "-b", "+b", "c // c"),
+    *("np.ldexp(f, f)", "np.floor(c)", "np.rad2deg(c)", "np.sign(b)"),
+    *("np.add(f, f, out=i)", "np.add(f, f, dtype='i4')"),
+    *("np.select([i], [f])", "np.concatenate([f, f], dtype='i4')"),
+    *("np.gradient(b)", "i.__setitem__(0, 1j)", "i.__setitem__(0, None)"),
+    "np.nanmean(f, dtype='i4')",
+]
+
+
+@pytest.mark.parametrize("text", OF_WRONG_TYPE)
+def test_a_wrong_dtype_is_a_type_error(rt, text):
+    arrays = {"i": V.astype("i4"), "f": V, "b": V > 1, "c": V + 1j}
+    with pytest.raises(TypeError):
+        eval(text, {"np": np, **arrays})
+    ours = {name: rt.array(x) for name, x in arrays.items()}
+    with pytest.raises(TypeError) as caught:
+        eval(text, {"np": np, **ours})
+    assert isinstance(caught.value, gpuos.InvalidArgument)
 
 
 # Each call takes or refuses a number as NumPy does. `a` is a small array.
