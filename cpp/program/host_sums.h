@@ -29,8 +29,8 @@ class HostSums {
 
   // ---- Sums of one row.
 
-  /// Takes `count` values, of which the first is column `at` of `columns`. `at`
-  /// is a multiple of 16.
+  /// Takes `count` values. The first one is column `at` of `columns`. `at` is a
+  /// multiple of 16.
   void take(const Instruction& step, const void* values, std::size_t count,
             u64 at, u64 columns);
   /// The result, when all columns are taken.

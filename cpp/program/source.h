@@ -9,7 +9,7 @@ namespace gpuos::program {
 /// The name of the operator that source_of() writes.
 inline constexpr const char* kCompiledName = "program";
 
-/// How much of a pass a lane does at a time.
+/// The number of elements that a lane computes at a time.
 enum class Effort : std::uint8_t {
   Full,     // several elements, so that enough memory accesses are under way
   Careful,  // one, if more would need more registers than a worker has

@@ -124,8 +124,8 @@ class Backend {
 
   // ---- The path of a task. The submit lock is held, and nothing blocks.
 
-  /// Which ring a submission goes to. Throws: InvalidArgument for a stream
-  /// that the backend cannot serve, TaskError if the backend is dead.
+  /// Returns the ring that a submission goes to. Throws: InvalidArgument for a
+  /// stream that the backend cannot serve, TaskError if the backend is dead.
   virtual Route route(const Stream& stream) = 0;
   /// Returns the first of `accesses` whose memory workers cannot read and
   /// write. Null if they can reach all. May ask the driver.

@@ -11,7 +11,7 @@
 
 namespace gpuos {
 
-/// Which tasks follow others in one worker, as members of a chain.
+/// Decides which tasks follow others in one worker, as members of a chain.
 ///
 /// Threads: the submit lock.
 class Chains {

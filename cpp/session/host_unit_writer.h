@@ -107,7 +107,7 @@ class HostUnitWriter {
   const Item* written_now_ = nullptr;       // a type, a template or the like
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
-  // The keys are qualified names of which the unit has functions.
+  // The keys are qualified names of functions in the unit.
   std::map<std::string, std::set<std::string>> overloads_;
 
   std::set<std::string> bound_;                  // names
