@@ -24,7 +24,7 @@ struct HostImage {
   std::size_t initialiser_count = 0;
 };
 
-/// Takes what a compiler wrote if it is a whole library.
+/// Takes the compiler's output if it is a whole library.
 /// Throws: CompileError, naming `entry`.
 HostImage make_host_image(std::string bytes, const std::string& entry);
 

@@ -35,7 +35,7 @@ class HostSums {
             u64 at, u64 columns);
   /// The result, when all columns are taken.
   const char* finish(const Instruction& join, u64 columns);
-  /// Puts together what the slices of a row came to.
+  /// Combines the results of the slices of a row.
   const char* join_slices(const Instruction& join, const u32* from,
                           std::size_t step_words, u64 slices);
 

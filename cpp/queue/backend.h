@@ -74,7 +74,7 @@ struct Traits {
   /// come after them close them, and the backend closes old ones.
   OpenChains* chains = nullptr;
   ChainBlocks* chain_blocks = nullptr;
-  program::Workers workers;          // who shares a program's task
+  program::Workers workers;          // that share a program's task
   std::uint64_t min_tile_elems = 0;  // a task of at most so many is one tile
   /// True if tiles are interleaved element by element, like the lanes of many
   /// workers. Otherwise they are consecutive ranges.

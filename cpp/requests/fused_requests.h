@@ -44,7 +44,7 @@ struct OperandSource {
   }
 };
 
-/// Requests that become one program, with what a call of it needs. Its memory
+/// Requests that become one program, with the arguments of a call. Its memory
 /// is used again for the next one.
 class FusedRequests {
  public:

@@ -56,7 +56,7 @@ std::string text_of(const Whole& whole) {
 struct Format {
   int bits;            // all of them
   int fraction;        // those of the fraction
-  std::uint64_t most;  // what is too large
+  std::uint64_t most;  // the bits of infinity, or of the largest number
 };
 
 Format format_of(DType dtype) {
