@@ -2,13 +2,13 @@
 
     python examples/wave.py
 
-and, in another terminal, what it says below the picture: a formula that loses
-energy, one of another medium, or your own. Every point of a step is
+The program prints commands below the picture. Type one in another terminal: a
+formula that loses energy, one of another medium, or your own. Each point has
 
     o = 2 * u - before + c * (left - 2 * u + right)
 
-of its own height `u`, that before and those of its neighbours. The computation
-does not stop for a replacement: each step runs one formula or the other.
+as its next height. It uses its height `u`, the previous one and those of its
+neighbours. Each step runs one formula or the other, without a stop between.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ CToken CScanner::next_directive() {
   return {};
 }
 
-// Reads what the quote here belongs to: a text with its prefix, or a number.
+// Reads the token of this quote: a string with its prefix, or a number.
 CTokenKind CScanner::read_literal() {
   const std::size_t quote = at_;
   while (at_ > 0 && continues_name(text_[at_ - 1])) --at_;

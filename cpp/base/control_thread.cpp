@@ -11,7 +11,7 @@ namespace gpuos {
 
 namespace {
 
-/// The delay until a waiter is told that the backend died.
+/// The longest delay until a waiter learns that the backend died.
 constexpr std::chrono::milliseconds kCheckPeriod{10};
 
 /// A failure may be found late by a tenth of the limit, at most by 100 ms.

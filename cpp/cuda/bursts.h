@@ -158,7 +158,8 @@ class Bursts {
                      std::uint32_t end);
   void launch_row(const Flush& flush);
   void launch_inline(const Flush& flush, std::uint32_t tasks);
-  /// A graph has what the first `count` descriptors of the parameters name.
+  /// Notes that a graph has the slots of the first `count` descriptors in the
+  /// parameters.
   void note_captured(std::uint32_t count);
   void launch_workers(const Flush& flush, std::uint32_t tasks);
 
@@ -171,7 +172,7 @@ class Bursts {
   Stream stream_;
   Event event_;
   Flush open_;
-  bool meets_launched_ = false;  // what comes next does
+  bool meets_launched_ = false;  // the next flush does
   // The begins of the last two launched flushes.
   std::optional<std::uint64_t> last_;
   std::optional<std::uint64_t> before_last_;

@@ -25,7 +25,7 @@ constexpr std::uint64_t kBurstTiles = 1;
 /// of 20 us takes up to 80, which shows in every wait shorter than that.
 constexpr std::uint64_t kPollTurns = 20'000;
 constexpr std::uint64_t kPoolBytesKept = std::uint64_t{256} << 20;
-/// How long the control thread of a dead runtime may take to end.
+/// The time that the control thread of a dead runtime has to end.
 constexpr std::chrono::milliseconds kDeadGrace{200};
 
 std::uint32_t worker_count(const WorkerKernel& kernel,
@@ -297,7 +297,8 @@ void CudaBackend::flush(const gpuos::Stream* only) {
 void CudaBackend::ensure_running(const BatchRef& batch) {
   Bursts& bursts = device_->bursts;
   if (batch.ring == kResidentRing) {
-    // Also those before it: each keeps a worker, and there may be few.
+    // Earlier chains are closed too, because each keeps a worker and there may
+    // be few.
     chains_.close_until(batch.begin);
     if (!is_resident_.load()) control_->notify();
     return;

@@ -14,7 +14,8 @@
 namespace gpuos::cu {
 
 /// Workers that stay on the device until they are idle for a linger, their
-/// lease is over or they are parked. Also the state that survives them.
+/// lease is over or they are parked. The object also has the state that
+/// survives them.
 ///
 /// Threads: launch() and park() belong to the control thread.
 class ResidentWorkers {
@@ -33,7 +34,7 @@ class ResidentWorkers {
     return std::atomic_ref(*left_.as<u64>()).load(std::memory_order_acquire) >=
            number_.load(std::memory_order_relaxed);
   }
-  /// How many launches there were.
+  /// Returns the number of launches so far.
   std::uint64_t count() const noexcept { return number_.load(); }
   CUstream stream() const noexcept { return stream_.get(); }
   void abandon() noexcept;

@@ -38,9 +38,9 @@ LoadableWorker ptx_image(int compute_capability) {
                            .link_arch = concat("sm_", compute_capability)};
   auto image = jit::link_by_driver(objects, target, jit::kWorkerRegisters);
   if (!image)
-    throw BackendUnavailable(concat("worker image: no driver and sm_",
-                                    compute_capability,
-                                    " device to link the embedded PTX"));
+    throw BackendUnavailable(
+        concat("worker image: expected a driver and an sm_", compute_capability,
+               " device to link the embedded PTX, got none"));
   return {*std::move(image), "ptx"};
 }
 

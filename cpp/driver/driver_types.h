@@ -66,7 +66,7 @@ using CUoccupancyB2DSize = std::size_t (*)(int block);
 inline const CUstream CU_STREAM_LEGACY =
     reinterpret_cast<CUstream>(std::uintptr_t{1});
 
-/// Another stream in each thread that uses it.
+/// The handle of a separate stream for each thread.
 inline const CUstream CU_STREAM_PER_THREAD =
     reinterpret_cast<CUstream>(std::uintptr_t{2});
 

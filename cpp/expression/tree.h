@@ -18,7 +18,7 @@ struct Function {
   std::string_view name;
   std::uint8_t least = 0;  // operands, or 0 if it does not work on elements
   std::uint8_t most = 0;
-  /// Computes the result from operands, of which at least one is a value.
+  /// Computes the result from operands. At least one of them is a value.
   Value (*of)(std::span<const Operand>) = nullptr;
   Value (*over)(const Value&, const Axes&, bool keepdims) = nullptr;
 };

@@ -30,8 +30,8 @@ class Prelude {
   void read_ahead();
   /// Wait until it has been read, or could not be.
   void wait() const;
-  /// Compiled sources need "-include" with it. It is a text until it has been
-  /// read.
+  /// Returns the header for "-include" of compiled sources. It is source text
+  /// until the compiler has precompiled it.
   std::string file() const;
 
  private:
@@ -47,8 +47,8 @@ class Prelude {
 /// A piece of a program that grows while it runs.
 struct CellSource {
   std::string name;      // for messages: "cell 3"
-  std::string includes;  // what may be read ahead: lines of #include
-  std::string text;      // what follows them
+  std::string includes;  // lines of #include, which are precompiled
+  std::string text;      // the remaining source
   std::string exports;   // pattern of the exported symbols
 };
 

@@ -10,7 +10,7 @@
 
 namespace gpuos::host {
 
-// Limits of what a compiler may print, make and take.
+// Limits of a compiler's output, files and memory.
 inline constexpr std::size_t kMaxLogBytes = 64 * 1024;
 inline constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
 inline constexpr std::chrono::seconds kCompilerTimeout{60};

@@ -24,14 +24,14 @@ struct HostImage {
   std::size_t initialiser_count = 0;
 };
 
-/// Takes what a compiler wrote if it is a whole library.
+/// Takes the compiler's output if it is a whole library.
 /// Throws: CompileError, naming `entry`.
 HostImage make_host_image(std::string bytes, const std::string& entry);
 
 /// Says whether other libraries can find the names of a library.
 enum class Names : std::uint8_t { Own, Shared };
 
-/// Opens a private copy of a library, none of which has run. `Shared`:
+/// Opens a private copy of a library. None of its code has run. `Shared`:
 /// libraries that are opened later find its names.
 /// Throws: CompileError, Error.
 void* open_host_image(const HostImage& image, const std::string& name,

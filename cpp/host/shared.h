@@ -22,7 +22,7 @@
 
 namespace gpuos::host {
 
-/// Which batches failed. Bounded: the oldest failures are forgotten first.
+/// A list of failed batches. Its size is bounded: it drops the oldest failures.
 ///
 /// Threads: any.
 class FailureLog {

@@ -22,7 +22,7 @@ class TempFolder {
 
  private:
   std::string path_;
-  int lock_ = -1;  // of the folder: who has it lives
+  int lock_ = -1;  // of the folder; its holder is alive
 };
 
 /// Removes the folders in `parent` whose processes are gone, but none younger

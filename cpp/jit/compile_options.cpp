@@ -64,8 +64,9 @@ void check_extra(const std::string& option) {
                option, "'"));
   for (const Taken& taken : kTaken) {
     if (is_same_option(option, taken.option))
-      throw InvalidArgument(concat("JitOptions: extra: expected '", taken.field,
-                                   "' to say this, got '", option, "'"));
+      throw InvalidArgument(concat("JitOptions: extra: expected the field '",
+                                   taken.field, "' for this option, got '",
+                                   option, "'"));
   }
   for (const std::string_view file : kFiles) {
     if (is_same_option(option, file))

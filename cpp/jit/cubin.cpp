@@ -87,8 +87,8 @@ std::vector<Attribute> Cubin::attributes(std::string_view section_name) const {
   return found;
 }
 
-// Returns the first of the groups, each of which a pair (0, marker) begins.
-// Later groups pair functions with the types of their pointers.
+// Returns the first group. A pair (0, marker) begins each group. Later groups
+// pair functions with the types of their pointers.
 std::vector<CallEdge> Cubin::calls() const {
   std::vector<CallEdge> found;
   const Section* section = find_section(".nv.callgraph");

@@ -49,7 +49,7 @@ struct Attribute {
 
 /// Reads a CUBIN, which is a 64-bit little-endian ELF file for EM_CUDA.
 ///
-/// Lifetime: what it returns points into the bytes.
+/// Lifetime: its results point into the bytes.
 class Cubin {
  public:
   /// Throws: CompileError if it is no CUBIN.

@@ -14,7 +14,7 @@ inline constexpr int kOldestDevice = 70;
 struct Target {
   std::string arch;  // "sm_90", or "compute_90" for PTX
   bool is_ptx = false;
-  std::string link_arch;  // "sm_90": what the linked CUBIN is for
+  std::string link_arch;  // "sm_90": the target of the linked CUBIN
 };
 
 /// Returns the device's own CUBIN, or the CUBIN of the highest lower device of

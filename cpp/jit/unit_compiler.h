@@ -22,7 +22,8 @@ struct Unit {
   /// equal name.
   std::vector<JitHeader> headers{};
   std::vector<std::string> include_dirs{};
-  /// Lists instances such as "k<float>" to make. Their symbols are told.
+  /// Lists instances such as "k<float>" to make. The compiler returns their
+  /// symbols.
   std::vector<std::string> name_expressions{};
   /// Tells if the code is to be linked with others. Otherwise it is whole.
   bool relocatable = true;

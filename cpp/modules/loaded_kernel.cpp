@@ -121,9 +121,9 @@ KernelAttributes LoadedKernel::attributes() const {
 
 void LoadedKernel::check(const LaunchConfig& config) const {
   if (volume(config.grid) == 0 || volume(config.block) == 0)
-    throw InvalidArgument(concat(name_, ": grid and block: expected no 0, got ",
-                                 text_of(config.grid), " and ",
-                                 text_of(config.block)));
+    throw InvalidArgument(
+        concat(name_, ": grid and block: expected sizes of at least 1, got ",
+               text_of(config.grid), " and ", text_of(config.block)));
   if (volume(config.block) > static_cast<std::uint64_t>(max_threads_))
     throw InvalidArgument(concat(name_, ": block: expected at most ",
                                  max_threads_, " threads, got ",
@@ -133,7 +133,7 @@ void LoadedKernel::check(const LaunchConfig& config) const {
   if (volume(cluster) == 0 || config.grid.x % cluster.x != 0 ||
       config.grid.y % cluster.y != 0 || config.grid.z % cluster.z != 0)
     throw InvalidArgument(
-        concat(name_, ": cluster: expected a part of the grid ",
+        concat(name_, ": cluster: expected a shape that divides the grid ",
                text_of(config.grid), ", got ", text_of(cluster)));
   if (volume(cluster) > kPortableCluster)
     GPUOS_CUDA_CHECK(driver().cuFuncSetAttribute(

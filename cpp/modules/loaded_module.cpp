@@ -29,7 +29,7 @@ void load_functions(CUmodule module) {
     GPUOS_CUDA_CHECK(api.cuFuncLoad(function));
 }
 
-// With what the driver's compiler says of PTX that it does not take.
+// Loads an image. An error has the log of the driver's PTX compiler.
 CUmodule load_image(const std::string& image) {
   std::array<char, 4096> log{};
   std::array options{CU_JIT_ERROR_LOG_BUFFER,

@@ -12,7 +12,7 @@
 namespace gpuos::cu {
 namespace {
 
-// Why the driver does not take an image that NVRTC made.
+// Returns whether the driver refuses the machine code or PTX that NVRTC made.
 bool is_misfit(int code) {
   return code == CUDA_ERROR_NO_BINARY_FOR_GPU ||
          code == CUDA_ERROR_INVALID_PTX ||

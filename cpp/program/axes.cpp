@@ -36,7 +36,8 @@ std::vector<int> places_of(std::span<const int> axes, int rank,
 namespace gpuos {
 namespace {
 
-/// `axis` for each of `axes`, all of the others.
+/// Returns `x` with the index `axis` along `places`, and whole along the
+/// others.
 Value index_along(const Value& x, const std::vector<int>& places,
                   const AxisIndex& axis) {
   std::vector<AxisIndex> all(static_cast<std::size_t>(x.rank()));

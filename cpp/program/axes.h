@@ -6,7 +6,8 @@
 
 namespace gpuos::program {
 
-/// Which of `rank` axes `axis` is; a negative one is counted from the end.
+/// Returns the index of `axis` among `rank` axes. A negative `axis` counts from
+/// the end.
 /// Throws: InvalidArgument, naming `where`, if there is no such axis.
 int place_of(int axis, int rank, std::string_view where);
 

@@ -25,7 +25,8 @@ void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
 /// not overlap the inputs.
 void check_addresses(const Prepared& prepared, const CallViews& call);
 
-/// That nothing without elements is reduced that has no value then.
+/// Throws InvalidArgument if no elements are reduced by an operation that needs
+/// one.
 void check_empty(const Schedule& schedule, std::span<const std::int64_t> sizes);
 
 inline bool do_overlap(std::uint64_t a, const Extent& of_a, std::uint64_t b,

@@ -15,7 +15,7 @@ namespace gpuos::program {
 class CallInputs {
  public:
   /// Throws: InvalidArgument for another number or rank of arguments, and for
-  /// shapes of which there is no such view.
+  /// shapes that do not have such a view.
   CallInputs(const Plan& plan, std::span<const TensorView> arguments);
   CallInputs(const CallInputs&) = delete;
   CallInputs& operator=(const CallInputs&) = delete;

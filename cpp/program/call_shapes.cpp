@@ -96,7 +96,8 @@ Shape shape_of(const Graph& graph, std::uint32_t node) {
 Shape told_shape(Graph& graph, std::uint32_t node) {
   if (!graph.call)
     throw InvalidArgument(
-        "shape: expected a value of one call, got one of all");
+        "shape: expected a builder that has shapes, got one without; call "
+        "set_shapes() first");
   graph.asked.shapes = true;
   return shape_of(graph, node);
 }

@@ -61,7 +61,7 @@ Value compare(Op op, const Operand& a, const Operand& b, const Value& as_x,
   return ProgramBuilder::apply(op, {x, y});
 }
 
-// The dtype of x ** exponent, of which x is computed once more.
+// Returns `x` cast to the dtype of x ** exponent.
 Value promoted(const Value& x, const Value& exponent) {
   const std::array nodes = {x.graph()->nodes[x.id()],
                             x.graph()->nodes[exponent.id()]};

@@ -29,13 +29,13 @@ class HostSums {
 
   // ---- Sums of one row.
 
-  /// Takes `count` values, of which the first is column `at` of `columns`. `at`
-  /// is a multiple of 16.
+  /// Takes `count` values. The first one is column `at` of `columns`. `at` is a
+  /// multiple of 16.
   void take(const Instruction& step, const void* values, std::size_t count,
             u64 at, u64 columns);
   /// The result, when all columns are taken.
   const char* finish(const Instruction& join, u64 columns);
-  /// Puts together what the slices of a row came to.
+  /// Combines the results of the slices of a row.
   const char* join_slices(const Instruction& join, const u32* from,
                           std::size_t step_words, u64 slices);
 

@@ -57,7 +57,7 @@ void take_apart(Graph& graph, std::uint32_t id, const ResultPiece& piece) {
   const auto dim = dim_along(graph, id, joined);
   if (!dim)
     throw InvalidArgument(
-        "concatenate: expected results along the axis of what is joined");
+        "concatenate: expected results that have the joined axis");
   std::uint32_t number = 0;
   for (const std::uint32_t one : parts_along(graph, id, {*dim, joined})) {
     ResultPiece part = piece;

@@ -62,7 +62,7 @@ std::uint32_t traits_of(Code code) noexcept;
 /// the operand itself. Not for loads, stores, scalars and reductions.
 Operations operations_of(const Step& step);
 
-/// How many of its operands are steps.
+/// Returns the number of operands that are steps.
 std::size_t operands_of(const Step& step);
 
 /// Returns the operations that convert a reduction's result to its dtype.

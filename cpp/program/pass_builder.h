@@ -83,7 +83,7 @@ class PassBuilder {
   std::vector<std::vector<bool>> needed_;  // by loop and step
 };
 
-/// Returns whether a task has room for what the pass reads and writes.
+/// Returns whether a task has room for all arrays and scalars of the pass.
 bool fits_task(const Pass& pass, const Graph& graph);
 
 /// A step of a pass with one root that does not fit a task: if the step's value

@@ -18,8 +18,8 @@ namespace {
 
 /// The other values that a pass with a reduction computes.
 enum class Company : std::uint8_t {
-  All,      // what is around it, and other reductions
-  Operand,  // what it reduces
+  All,      // operations around it, and other reductions
+  Operand,  // its operand
   None
 };
 

@@ -42,7 +42,7 @@ class PreparedCalls {
   std::unique_lock<QuickMutex> lock() { return std::unique_lock(mutex_); }
   std::unique_lock<std::mutex> changing() { return std::unique_lock(changes_); }
 
-  /// Returns what is prepared for this call, or null. lock() must be held, and
+  /// Returns the prepared data of this call, or null. lock() must be held, and
   /// the result is valid while it is. Throws: InvalidArgument, as
   /// check_addresses().
   const Prepared* find(const std::shared_ptr<const Plan>& plan,

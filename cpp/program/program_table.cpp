@@ -211,7 +211,7 @@ bool ProgramTable::write_many(const std::shared_ptr<const Plan>& plan,
     throw InvalidArgument(
         concat("submit_many: expected an elementwise operator whose output, "
                "inputs and parameters are at most ",
-               program::kMaxPassArguments, ": what one task can do"));
+               program::kMaxPassArguments, ", the limit of one task"));
   const program::PreparedPass& pass = prepared->passes[0];
   write_task(pass, *task, {views, many.params, {}}, call);
   use_text(prepared, pass, true, stream, call);

@@ -130,7 +130,7 @@ class ProgramTable {
   Backend& backend_;
   Submitter& submitter_;
   program::Tiers& tiers_;
-  OperatorRecord any_;                         // whom errors of many tasks name
+  OperatorRecord any_;  // the name in errors of many tasks
   std::atomic<std::uint64_t> ready_calls_{0};  // written under lock()
   std::atomic<std::uint64_t> calls_{0};        // others, under changing()
   program::PreparedCalls prepared_;

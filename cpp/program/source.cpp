@@ -210,7 +210,7 @@ class SourceWriter {
     return converted(value, type_name(compute_type(each.dtype)));
   }
 
-  /// `value` as `type`, an expression of which says it if need be.
+  /// Returns `value` as an expression of `type`, with a cast if needed.
   static std::string converted(const SourceValue& value, const char* type) {
     if (std::string_view(type) == type_name(value.type)) return value.text;
     return concat("static_cast<", type, ">(", value.text, ")");

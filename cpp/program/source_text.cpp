@@ -65,7 +65,7 @@ Called called_of(const Operation& operation) {
   }
 }
 
-/// That take about as long as `operation`.
+/// Returns the number of additions that take about as long as `operation`.
 std::size_t additions(const Operation& operation) {
   return (traits_of(operation.code) & kLong) != 0 ? 16 : 1;
 }

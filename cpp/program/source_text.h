@@ -26,8 +26,8 @@ const char* info_of_reduction(Op op);
 SourceValue call_of(const Operation& operation,
                     const std::vector<std::string>& operands);
 
-/// Which of the functions' headers a pass needs: a small one compiles in a
-/// third of the time.
+/// The headers of functions that a pass needs. With few headers a small pass
+/// compiles in a third of the time.
 class NeededHeaders {
  public:
   void add(const Operation& operation);

@@ -7,7 +7,7 @@
 
 namespace gpuos::program {
 
-/// How many elements the code of a pass takes at a time.
+/// The numbers of elements that the code of a pass takes at a time.
 struct Widths {
   /// The elements of the widest access that 16 bytes hold. There are fewer if
   /// each takes long to compute, and to compile.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-/// Which cells are free.
+/// The set of free cells.
 class Cells {
  public:
   /// Wide values begin at such cells that two of them are the same or apart.

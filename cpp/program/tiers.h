@@ -15,7 +15,8 @@
 
 namespace gpuos::program {
 
-/// How one pass runs: interpreted at first, compiled when that is worth while.
+/// The code of one pass. It is interpreted at first, and compiled when that
+/// pays.
 struct Tier {
   enum class State : std::uint8_t { Interpreted, Waiting, Compiled, Failed };
 

@@ -83,7 +83,7 @@ constexpr auto kTakesComplex = [] {
   GPUOS_SUMS(GPUOS_SET)
   GPUOS_PLACES(GPUOS_SET)
 #undef GPUOS_SET
-  // Another code, and none.
+  // The lists do not give these two complex types.
   for (const Op op : {Op::Absolute, Op::Where})
     all[static_cast<std::size_t>(op)] = true;
   return all;

@@ -74,7 +74,7 @@ struct Traits {
   /// come after them close them, and the backend closes old ones.
   OpenChains* chains = nullptr;
   ChainBlocks* chain_blocks = nullptr;
-  program::Workers workers;          // who shares a program's task
+  program::Workers workers;          // that share a program's task
   std::uint64_t min_tile_elems = 0;  // a task of at most so many is one tile
   /// True if tiles are interleaved element by element, like the lanes of many
   /// workers. Otherwise they are consecutive ranges.
@@ -124,8 +124,8 @@ class Backend {
 
   // ---- The path of a task. The submit lock is held, and nothing blocks.
 
-  /// Which ring a submission goes to. Throws: InvalidArgument for a stream
-  /// that the backend cannot serve, TaskError if the backend is dead.
+  /// Returns the ring that a submission goes to. Throws: InvalidArgument for a
+  /// stream that the backend cannot serve, TaskError if the backend is dead.
   virtual Route route(const Stream& stream) = 0;
   /// Returns the first of `accesses` whose memory workers cannot read and
   /// write. Null if they can reach all. May ask the driver.

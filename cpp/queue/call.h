@@ -59,9 +59,9 @@ inline void resolve(Call& call) {
 }
 
 /// Checks everything that a caller can get wrong.
-/// Throws: InvalidArgument `operator: what was expected, what came`.
-/// `params` by reference: callers have it on the stack, just written, and a
-/// copy of it as a whole would wait for both of its words.
+/// Throws: InvalidArgument `operator: expected X, got Y`. `params` by
+/// reference: callers have it on the stack, just written, and a copy of it as a
+/// whole would wait for both of its words.
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
                const TensorView& out, const std::span<const Scalar>& params);
 

@@ -102,7 +102,7 @@ class ChainFootprints {
     footprint.position = position;
     return footprint;
   }
-  /// Notes what a member touches. False: it was known.
+  /// Records the memory of a member. Returns false if it was known.
   static bool add(Footprint& footprint, const Access& access) noexcept {
     if (footprint.has(access)) return false;
     if (footprint.count < footprint.touched.size()) {

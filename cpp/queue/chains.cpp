@@ -8,8 +8,8 @@
 namespace gpuos {
 namespace {
 
-/// A task begins a chain only after one of this number of last places. With
-/// more rows side by side, each chain would be closed after its first member.
+/// A task begins a chain only if it depends on one of the last `kNear` places.
+/// With more parallel rows, each chain would be closed after its first member.
 constexpr std::uint64_t kNear = 2 * OpenChains::kMost;
 
 u16 distance_of(std::uint64_t position, std::uint64_t earlier) {

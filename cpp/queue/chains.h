@@ -11,7 +11,7 @@
 
 namespace gpuos {
 
-/// Which tasks follow others in one worker, as members of a chain.
+/// Decides which tasks follow others in one worker, as members of a chain.
 ///
 /// Threads: the submit lock.
 class Chains {
@@ -77,7 +77,7 @@ class Chains {
                            const HazardTable::Conflicts& conflicts,
                            const Submission& submission, Place& place,
                            BatchRef& blocker);
-  /// Notes what the member at `position` touches.
+  /// Records the memory of the member at `position`.
   void note(const Call& call, const BatchRef& batch, std::uint64_t position);
   void count_member() noexcept {
     SubmitCounts::add(counts_.ordered, 1);

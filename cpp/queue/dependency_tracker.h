@@ -9,7 +9,8 @@
 
 namespace gpuos {
 
-/// Which pending tasks others must come after, and that they do.
+/// Finds the pending tasks that a new task must follow, and orders it after
+/// them.
 ///
 /// Threads: the submit lock.
 class DependencyTracker {

@@ -12,8 +12,9 @@
 
 namespace gpuos {
 
-// How the host writes and reads descriptors. A worker of a device does it with
-// several lanes: load_chunk() of memory.h, store_chunk() of work.h.
+// The host writes and reads descriptors with these functions. A worker of a
+// device does it with several lanes: load_chunk() of memory.h, store_chunk() of
+// work.h.
 
 /// An abi::Payload in its memory layout.
 struct PayloadWords {

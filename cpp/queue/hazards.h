@@ -26,7 +26,7 @@ struct BatchRef {
   friend bool operator==(const BatchRef&, const BatchRef&) = default;
 };
 
-/// Which pending batches a new task must come after.
+/// Finds the pending batches that a new task must follow.
 ///
 /// Bounded: nothing is allocated after construction.
 /// Threads: the submit lock.
@@ -262,8 +262,8 @@ class HazardTable {
   void add_pages(const Access& access, bool is_mixed) noexcept;
   /// Returns whether a pending access overlaps this one and either writes.
   bool meets_any(const Access& access) const noexcept;
-  /// Returns whether no pending access of another range can meet an access of
-  /// this range, of which one is pending.
+  /// Returns whether only pending accesses of the same range can meet this one.
+  /// One of them must be pending.
   bool is_same(const Access& access) const noexcept {
     return !is_large(access) && !is_pending(large_) &&
            !any_page(access,
@@ -291,8 +291,8 @@ class HazardTable {
     return batches_[numbers_[entry & mask_] & mask_];
   }
 
-  // The ranges of all entries, in arrays of which a few instructions compare
-  // many.
+  // The ranges of all entries. They are in arrays, so a few instructions
+  // compare many ranges.
   std::vector<std::int64_t> lows_;
   std::vector<std::int64_t> highs_;
   std::vector<std::int64_t> written_highs_;  // 0 for an access that reads

@@ -131,7 +131,7 @@ class Submitter {
   Place acquire_next(std::unique_lock<QuickMutex>& lock, const Call& call,
                      std::uint32_t tasks, const Submission& submission,
                      std::uint64_t group);
-  /// Notes what the tasks at `place` touch.
+  /// Records the memory of the tasks at `place`.
   void note(const Call& call, const Submission& submission, const Place& place);
   // Fills tickets in place. A copy of data that was just written in parts would
   // make the processor wait for all earlier stores.

@@ -100,7 +100,7 @@ inline void write_alike(Ring& ring, const Place& place, std::uint64_t position,
   }
 }
 
-/// How many descriptors of `tiles` tiles are needed at `place`, which has no
+/// Returns the number of descriptors for `tiles` tiles at `place`, which has no
 /// other tasks.
 inline std::uint32_t count_needed(const Place& place, std::uint32_t tiles) {
   // Pairs with Bursts::is_row().
@@ -176,7 +176,7 @@ class TaskWriter {
   void use_operator_of(const Call& call) {
     model_ = payload_of(call, model_.count);
   }
-  /// How many descriptors all tasks need.
+  /// Returns the number of descriptors of all tasks.
   std::uint64_t descriptors() const noexcept { return descriptors_; }
   /// Writes the next `count` of them.
   void write(Ring& ring, const Place& place, std::uint32_t count,

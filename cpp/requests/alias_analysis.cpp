@@ -36,7 +36,7 @@ ByteRange Arrays::range_of(const Array& array) const noexcept {
 }
 
 void WriteSet::clear(std::size_t owners) {
-  // A fourth is taken at most: who finds a free place has one look.
+  // At most a fourth of the places is used, so most searches take one look.
   places_.assign(std::max<std::size_t>(std::bit_ceil(4 * owners), 64), nullptr);
   shift_ = std::countl_zero(places_.size()) + 1;
 }

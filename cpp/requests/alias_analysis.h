@@ -96,7 +96,7 @@ inline Array Arrays::operand(std::uint32_t index, std::size_t place,
                1 + arrays);
 }
 
-/// An allocation, and what the requests seen so far did to it.
+/// An allocation, with its uses by the requests so far.
 struct Owner {
   const void* key = nullptr;
   std::uint32_t uses = 0;         // operands and outputs of all requests

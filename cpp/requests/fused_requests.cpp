@@ -35,7 +35,8 @@ struct Sources {
 Value with_shape(const Source& source, const Value& full_shapes) {
   if (source.has_full_shape) return source.value;
   if (full_shapes.graph() == nullptr)
-    throw InvalidArgument("request: expected an operand with a shape");
+    throw InvalidArgument(
+        "request: expected an operand with a shape, got only numbers and rows");
   return where(equal(full_shapes, full_shapes), source.value, source.value);
 }
 

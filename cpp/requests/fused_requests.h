@@ -44,7 +44,7 @@ struct OperandSource {
   }
 };
 
-/// Requests that become one program, with what a call of it needs. Its memory
+/// Requests that become one program, with the arguments of a call. Its memory
 /// is used again for the next one.
 class FusedRequests {
  public:
@@ -53,7 +53,7 @@ class FusedRequests {
     std::array<OperandSource, kMaxRequestOperands> links{};
   };
 
-  /// How far a program was filled.
+  /// The fill level of a program, to which it can return.
   struct Mark {
     std::size_t steps = 0;
     std::size_t words = 0;
@@ -142,7 +142,7 @@ class ProgramCache {
   /// Throws: InvalidArgument for dtypes that the only recipe does not take.
   Program& find(FusedRequests& fused);
 
-  /// How many were built.
+  /// Returns the number of built programs.
   std::uint64_t built() const noexcept { return built_; }
 
  private:

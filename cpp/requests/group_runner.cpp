@@ -241,7 +241,7 @@ void GroupRunner::run_fragments(const IterationSpace& space,
   for (bool is_later = false;; is_later = true) {
     while (first < end && !uses_[first].is_live) ++first;
     if (first == end) return;
-    // It may read what the program before it writes.
+    // It may read the results of the previous program.
     if (is_later) calls_.flush();
     if (most_steps == 1) {
       attempt(uses_[first].request, [&] {

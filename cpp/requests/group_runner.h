@@ -48,9 +48,9 @@ class GroupRunner {
 
   void begin(const Arrays& arrays, AliasAnalysis& aliases, const Groups& groups,
              const StillNeeded& needed, const Stream& stream);
-  /// Groups of which none meets another.
+  /// Runs groups that do not meet each other.
   void run(std::span<const Group* const> level);
-  /// All requests, if none meets another.
+  /// Runs all requests, if none meets another.
   void run_independent();
   /// Ends the run. Throws: InvalidArgument of the first refused request. Only
   /// readers of its output did not run either.

@@ -119,7 +119,7 @@ class Groups {
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
   bool fits(std::uint32_t group, std::uint32_t request);
-  /// Returns whether an operand is what a member of the group made.
+  /// Returns whether an operand is the result of a member of the group.
   bool is_made(const Array& operand, std::uint32_t member,
                const Group& group) const noexcept;
   /// Returns whether it is a result of rows along whose axes it has no strides.

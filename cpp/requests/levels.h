@@ -49,8 +49,7 @@ class Levels {
   std::vector<const Group*> sorted_;
 };
 
-/// The tasks of one level, of which none meets another: they are submitted
-/// together.
+/// The tasks of one level. None meets another, so they are submitted together.
 class LevelCalls {
  public:
   explicit LevelCalls(Runtime& runtime);

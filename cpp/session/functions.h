@@ -40,8 +40,8 @@ std::vector<ParameterPlace> parameter_places(const TokenList& tokens,
 /// Returns whether a parameter has a default argument.
 bool has_default_argument(const TokenList& tokens, std::size_t open);
 
-/// Throws: CompileError for a static local variable, of which every linked
-/// kernel would have its own.
+/// Throws: CompileError for a static local variable, because every linked
+/// kernel would have a separate copy.
 void refuse_static_locals(const TokenList& tokens, std::size_t body);
 
 }  // namespace gpuos::session

@@ -278,14 +278,14 @@ HostUnit HostProgram::compile_once(const HostCell& cell, Journal& journal) {
 void HostProgram::refuse_undefined(const HostCell& cell,
                                    const std::set<std::string>& missing) const {
   if (missing.empty()) return;
-  std::vector<std::pair<std::string, std::string>> open;  // name, who uses it
+  std::vector<std::pair<std::string, std::string>> open;  // name and user
   std::set<std::string> seen;
   const auto add_uses = [&](const std::string& text, const std::string& user) {
     for (const std::string& name : identifiers_of(text)) {
       if (seen.insert(name).second) open.emplace_back(name, user);
     }
   };
-  std::set<std::string> made_here;  // keys of what is defined when it has run
+  std::set<std::string> made_here;  // keys of its definitions
   for (const Item& item : cell.items) {
     const bool is_variable = item.kind == ItemKind::HostVariable;
     if (is_variable) made_here.insert(item.key);

@@ -200,7 +200,7 @@ bool write_type(const Item& item, bool is_for_host, std::string& text) {
     TypeWriter(tokens, text, is_for_host).write(shape.class_body);
     return true;
   } catch (const CompileError&) {
-    return false;  // the compiler says what is wrong
+    return false;  // the compiler reports the error
   }
 }
 

@@ -108,7 +108,7 @@ class HostUnitWriter {
   std::vector<const Item*> open_;           // it, and those that need it
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
-  // The keys are qualified names of which the unit has functions.
+  // The keys are qualified names of functions in the unit.
   std::map<std::string, std::set<std::string>> overloads_;
 
   std::set<std::string> bound_;                  // names

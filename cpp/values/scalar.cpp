@@ -52,11 +52,11 @@ std::string text_of(const Whole& whole) {
   return concat(whole.is_negative ? "-" : "", whole.magnitude);
 }
 
-// How a short float's bits are a number: a sign, an exponent, a fraction.
+// The bit layout of a short float: a sign, an exponent, a fraction.
 struct Format {
   int bits;            // all of them
   int fraction;        // those of the fraction
-  std::uint64_t most;  // what is too large
+  std::uint64_t most;  // the bits of infinity, or of the largest number
 };
 
 Format format_of(DType dtype) {

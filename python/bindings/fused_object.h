@@ -155,9 +155,9 @@ class Fused {
   using AllTraced = std::vector<std::unique_ptr<Traced>>;
 
   Traced& find_or_trace(FusedCall& call);
-  /// Finds or traces a program for exactly these numbers, one of which does not
-  /// fit its operand's dtype. The function sees them as if they were in its
-  /// text.
+  /// Finds or traces a program for exactly these numbers. At least one of them
+  /// does not fit its operand's dtype. The function sees them as if they were
+  /// in its text.
   Traced& find_or_trace_values(FusedCall& call);
   Traced* find(FusedCall& call) const;
   Traced& use(Traced& traced);

@@ -119,7 +119,7 @@ void check_same_results(const std::string& name, const Traced& known,
                           text_of(known) + ", got " + text_of(next));
   if (!form_of(known).equal(form_of(next)))
     throw InvalidArgument("replace: " + name +
-                          ": expected results that are put together as "
+                          ": expected results in the same containers as "
                           "before, got others");
 }
 

@@ -32,7 +32,10 @@ class Transaction {
 
   void enter() {
     if (is_open_ || is_done_)
-      throw InvalidArgument("transaction: expected a new one in each `with`");
+      throw InvalidArgument(
+          "transaction: expected a new transaction in each `with`, got one "
+          "that "
+          "was entered before");
     runtime_->begin_transaction();
     thread_ = std::this_thread::get_id();
     is_open_ = true;

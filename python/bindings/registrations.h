@@ -17,8 +17,8 @@ pybind11::class_<Type, Options...> add_class(pybind11::module_& module,
   return type;
 }
 
-/// Adds a class of which only gpuos makes instances. An instance from Python
-/// would be empty.
+/// Adds a class whose instances only gpuos makes. An instance from Python would
+/// be empty.
 template <typename Type, typename... Options>
 pybind11::class_<Type, Options...> add_result_class(
     pybind11::module_& module, const char* name, const char* home = "gpuos") {

@@ -86,7 +86,7 @@ int count_named(const py::tuple& parts, int rank) {
                           std::to_string(rests));
   if (named > rank)
     throw InvalidArgument("[]: expected at most " + std::to_string(rank) +
-                          " indices of a value with so many axes, got " +
+                          " indices, one for each axis, got " +
                           std::to_string(named));
   return named;
 }

@@ -86,7 +86,7 @@ bool is_in_reach(const TensorView& view) noexcept {
 void check_reach(const TensorView& view, Role role) {
   if (is_in_reach(view)) [[likely]]
     return;
-  refuse(role, "sizes of at least 0 and no more bytes than there are addresses",
+  refuse(role, "sizes of at least 0 and no more bytes than the address space",
          to_string(view));
 }
 

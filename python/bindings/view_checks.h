@@ -30,8 +30,8 @@ void set_shape(TensorView& view, Role role, std::int64_t dims,
   std::copy(shape, shape + dims, view.shape.begin());
 }
 
-/// Sets strides of which `unit` is one element. Null is C order. A view in C
-/// order without gaps gets none.
+/// Sets strides in units: `unit` is the distance of one element. Null is C
+/// order. A view in C order without gaps gets none.
 /// Throws: InvalidArgument for a stride that is no whole number of elements.
 void set_strides(TensorView& view, Role role, const std::int64_t* strides,
                  std::int64_t unit);

@@ -43,9 +43,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
     for one in axes:
         if not -ndim <= one < ndim:
-            raise _core.InvalidArgument(
-                f"axis: expected an axis of {ndim}, got {one}"
-            )
+            known = f"an axis of {-ndim} to {ndim - 1}"
+            if ndim == 0:
+                known = "no axis of a value without axes"
+            raise _core.InvalidArgument(f"axis: expected {known}, got {one}")
     return tuple(one % ndim for one in axes)
 
 

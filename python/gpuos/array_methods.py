@@ -133,7 +133,7 @@ def item(x: Array, *index: Any) -> Any:
 def _one(x: Array) -> Any:
     if x.size != 1:
         raise TypeError(
-            f"array: expected one element to make a number of, got shape {x.shape}"
+            f"array: expected one element for a number, got shape {x.shape}"
         )
     return item(x)
 

@@ -115,8 +115,7 @@ inline std::string difference(DType dtype, const std::vector<std::uint8_t>& a,
   return "";
 }
 
-/// The sum of each row of doubles, of which 48 values are alive at a time for
-/// each element.
+/// Sums each row of doubles. Each element has 48 live values at a time.
 inline Program sum_of_many_values() {
   constexpr int kValues = 48;
   ProgramBuilder builder;

@@ -13,7 +13,7 @@ namespace gpuos {
 inline constexpr std::size_t kSize = 100;
 inline constexpr float kPoison = -77;
 
-/// Which owners are still needed, and how often each was asked about.
+/// The owners that are still needed, and the number of queries for each.
 struct Needs {
   std::set<const void*> needed{};
   std::vector<const void*> asked{};

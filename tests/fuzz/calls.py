@@ -48,7 +48,7 @@ HEAD = (
     "from wrong_objects import *\n\n"
 )
 
-# How often something is drawn, relative to 1: slow calls are rare.
+# The frequency of each draw, relative to 1. Slow calls are rare.
 WEIGHTS = {
     "gpuos.Runtime": 8,
     "gpuos.Array": 6,
@@ -159,7 +159,7 @@ class Case:
         return replace(self, lines=lines, meanwhile=meanwhile)
 
     def _uses(self, name: str) -> bool:
-        """Whether anything but its own line names the result of one."""
+        """Return whether another line than its own names the result of one."""
         texts = [*(line.text for line in self.lines), self.result]
         return any(re.search(rf"\b{name}\b", text) for text in texts)
 
@@ -495,7 +495,7 @@ def _class_of(annotation: str) -> str:
 
 
 def missing() -> list[str]:
-    """Classes of which nothing makes an object."""
+    """Classes without a call that makes an object."""
     made = {_class_of(c.returns) for c in OF_STUBS}
     owners = {c.owner.rpartition(".")[2] for c in OF_STUBS}
     classes = {name for name in owners if name[:1].isupper()}

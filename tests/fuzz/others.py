@@ -40,8 +40,8 @@ def _exact(text: str, compute: Callable[[Any], Any]) -> tuple[str, Compute]:
         dtype = x.dtype if x.dtype in SHORT else value.dtype
         if is_missing(dtype):
             raise Refused("no such dtype")
-        # Which of two zeros a clip gives is nowhere said, and complex numbers
-        # are put together by an addition.
+        # No rule says which of two zeros a clip gives. Complex numbers are
+        # combined by an addition.
         has_sign = dtype.kind != "c" and not text.startswith("np.clip")
         return Expected(rounded(value, dtype), dtype, has_sign=has_sign)
 
@@ -80,7 +80,7 @@ def _round(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
 def _split_number(
     name: str, dice: random.Random, x: np.ndarray
 ) -> tuple[str, Compute]:
-    """Return a function with two results, of which one is used."""
+    """Return a function with two results. One of them is used."""
     which = dice.randrange(2)
     text = f"np.{name}({{0}})[{which}]"
     if x.dtype.kind == "c":

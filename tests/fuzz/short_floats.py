@@ -28,7 +28,7 @@ def kind(dtype: np.dtype) -> str:
 
 
 def is_missing(dtype: np.dtype) -> bool:
-    """Whether it is one of long doubles, which arrays do not have."""
+    """Return whether it has long doubles, which arrays do not have."""
     return dtype.itemsize > (16 if dtype.kind == "c" else 8)
 
 

@@ -84,7 +84,7 @@ def callables() -> list[Callable]:
 
 
 def typed() -> dict[tuple[str, str], list[tuple[int, str, str]]]:
-    """Which arguments are of a class of gpuos and nothing else.
+    """Return the arguments that are of a class of gpuos and nothing else.
 
     By class and name of a function: place, name and class of each.
     """

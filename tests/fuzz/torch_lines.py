@@ -220,7 +220,7 @@ class Lane:
         return line
 
     def _rounds_twice(self, line: str) -> bool:
-        """Whether a scalar tensor may lose digits before they are used.
+        """Return whether a scalar tensor may lose digits before they are used.
 
         Eager PyTorch makes bfloat16 of it first, in some operators.
         """

@@ -68,7 +68,7 @@ TRACED = [
     "view, 2",
     "short, 1.5",
 ]
-# Which of them are of each class that the stubs name.
+# The names of the objects of each class in the stubs.
 CLASSES = {
     "Runtime": [*["rt"] * 9, "other", "closed"],
     "Array": [

@@ -155,7 +155,7 @@ def installed_files() -> list[importlib.metadata.PackagePath]:
 
 
 def is_copied() -> bool:
-    """Whether the package's own files were installed, not a link to them."""
+    """Return whether the package's files were installed, not a link to them."""
     return any(file.name == "__main__.py" for file in installed_files())
 
 

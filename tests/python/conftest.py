@@ -104,7 +104,7 @@ def has_cuda() -> bool:
 
 
 def can_pass(item: pytest.Item) -> bool:
-    """Whether it would not only be skipped, as far as is known by now."""
+    """Return whether it may do more than skip, as far as is known."""
     names = getattr(item, "fixturenames", ())
     needs_gpu = "cuda" in names or item.get_closest_marker("gpu") is not None
     if needs_gpu and not has_cuda():

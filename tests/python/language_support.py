@@ -60,7 +60,7 @@ def function_of(name):
 
 
 def operands_of(name):
-    """How many operands a function takes."""
+    """Return the number of operands of a function."""
     said = refusal(f"o = {name}()")
     least, most = re.search(r"takes (\d)(?: to (\d))? argument", said).groups()
     return range(int(least), int(most or least) + 1)

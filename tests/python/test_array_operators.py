@@ -22,7 +22,7 @@ IN_PLACE = [
 
 
 def numbers(dtype):
-    """Without zeros and large numbers, of which programs know more."""
+    """Leave out zeros and large numbers, which programs treat separately."""
     if dtype.kind == "b":
         return np.array([True, False, True])
     if dtype.kind == "c":
@@ -466,7 +466,7 @@ PARTS = {
 
 
 def cannot_be(to, of):
-    """Whether it fits into no row, or NumPy refuses it or warns of it."""
+    """Return whether it fits into no row, or NumPy refuses it or warns."""
     to, of = (PARTS[part](np.zeros(SHAPE, "complex64")) for part in (to, of))
     kinds = of.dtype.kind + to.dtype.kind
     return not fits(of.shape, to.shape) or kinds == "cf"

@@ -1,4 +1,4 @@
-"""Operators whose accesses are checked: who is told of what, and what goes on."""
+"""Operators whose accesses are checked: what is reported, and what continues."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ def bits_of_call(function, x):
 
 
 def is_other(face, side, number, dtype):
-    """Whether the face may give another program than its function."""
+    """Return whether the face may give another program than its function."""
     if side is on_the_left and face in (operator.eq, operator.ne):
         return True  # Python asks the array, which is on the right
     is_operator = getattr(face, "__name__", "") in ("pow", "ipow")

@@ -89,7 +89,7 @@ def _scaling(scale: float) -> str:
 
 
 def is_scaled(of: np.ndarray, made: np.ndarray, plus: float = 0.0) -> bool:
-    """Whether all of it is of one version."""
+    """Return whether all of it is of one version."""
     return any(
         np.allclose(of * scale + plus, made, rtol=1e-6) for scale in SCALES
     )
@@ -339,7 +339,7 @@ def test_threads_trace_and_wait_for_each_other(rt):
         if number is None:
             return x
         turns[len(number)].set()
-        # In a loop that never lets a lock go by itself.
+        # This loop never releases a lock by itself.
         while not all(turn.is_set() for turn in turns):
             pass
         return x + len(number)

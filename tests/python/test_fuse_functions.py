@@ -100,7 +100,7 @@ def of_known_numbers(names):
 
 
 def are_of_floats(rt, name):
-    """Whether the function takes them; the others are of integers alone."""
+    """Return whether the function takes them. Others take only integers."""
     x = np.ones(1, "float32")
     try:
         rt.fuse(of_known_numbers([name]))(x, x.astype("int64"))

@@ -102,7 +102,7 @@ def outcome(function, *args):
 
 
 def is_too_hard(text: str, k, j) -> bool:
-    """Whether Python itself would take long, or memory."""
+    """Return whether Python itself would take long, or much memory."""
     powers = text.count("**") + text.count("<<")
     largest = max(float(abs(k)), float(abs(j)))
     return largest > (math.inf, 300, 3, 1, 1, 1, 1, 1)[min(powers, 7)]

@@ -139,7 +139,7 @@ def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, printed_by):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A checkout of which a release could be made."""
+    """Make a checkout that is ready for a release."""
     for name in ("scripts", "python/gpuos"):
         shutil.copytree(
             ROOT / name,

@@ -122,7 +122,7 @@ for before, call in (
             os.getppid()
         rt.synchronize()
 """
-# As long as a small kernel of a user, with what such a one includes.
+# The source is as long as a user's small kernel, with typical includes.
 MODULE_SCRIPT = f"""
 import os
 import gpuos

@@ -206,7 +206,7 @@ def test_forms_of_launching_refuse_the_same(printed_by, tmp_path):
     lines = done.splitlines()
     expected = [
         "sizes: block: expected at most 64 threads, got 128",
-        "sizes: grid and block: expected no 0, got (0, 2, 1) and (32, 1, 1)",
+        "sizes: grid and block: expected sizes of at least 1, got (0, 2, 1)",
         "sizes: expected (8 bytes), got (an integer, a real number)",
         "sizes: shared_bytes: expected at most",
         "block: expected an integer of 0 to 4294967295, got int 1099511627776",

@@ -312,7 +312,7 @@ VIEWS = {
         8:
     ].reshape(8, -1)[2:],
 }
-# How a program sees that the task is done.
+# The ways in which a program sees that the task is done.
 SEEN = {
     "wait": lambda ticket, _: ticket.wait(),
     "done": lambda ticket, _: until(lambda: ticket.done),

@@ -65,7 +65,7 @@ def names_in(text):
 
 
 def inputs_of(name, n):
-    """Numbers of which every operation is exact, and every bool and byte."""
+    """Return numbers with exact operations, and every bool and byte."""
     keywords, _ = FUNCTIONS[name]
     dtype = np.dtype(keywords.get("dtype", "float32"))
     numbers = np.arange(n) * 37 % 251

@@ -1,4 +1,4 @@
-"""How a process ends while operators run and compilers work."""
+"""Test how a process ends while operators run and compilers work."""
 
 from __future__ import annotations
 

@@ -389,7 +389,7 @@ def test_tokens_of_dask_differ_where_results_do(rt):
     assert len(set(tokens())) == len(tokens())
 
 
-# Calls of functions, of which a slow machine makes no more.
+# The limits of function calls, which do not grow on a slow machine.
 LIMITS = {"dumps": 400, "loads": 8}
 
 

@@ -1,4 +1,4 @@
-"""Which tests are made, which of them run, and how long they take."""
+"""Test which tests are made, which of them run, and how long they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which bridge is taken: one that is prebuilt, one of the cache, or none."""
+"""Test which bridge is used: a prebuilt one, one of the cache, or none."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def test_off_switches_everything_off(site):
     prebuilt = site.variables.pop("PYTHONPATH")
     site.take_compiler()
     site.run(OFF, GPUOS_TORCH="off")
-    # Also where it could be on.
+    # The variable also counts where a bridge exists.
     site.variables["PYTHONPATH"] = prebuilt
     site.run("assert not defers()", GPUOS_TORCH="off")
     site.run("assert defers()", GPUOS_TORCH="on")

@@ -50,7 +50,7 @@ def of_array(function):
 
 
 def of_buffer(make):
-    """Return a way to share a buffer, of which NumPy has an array too."""
+    """Return a way to share a buffer that also has a NumPy array."""
 
     def share(folder):
         buffer = make(folder)

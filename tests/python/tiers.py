@@ -49,7 +49,7 @@ def read(file: Path) -> Durations:
 
 
 def is_there(function: str) -> bool:
-    """Whether the file has such a test, also where it cannot be imported."""
+    """Return whether the file has such a test, even if it cannot be imported."""
     module, _, name = function.partition("::")
     file = ROOT / module
     head = re.compile(rf"^def {re.escape(name)}\(", re.MULTILINE)

@@ -14,7 +14,7 @@ SAMPLES = 4
 
 
 def plain(x):
-    """Whether schedulers take such a tensor, if it is small."""
+    """Return whether schedulers take such a tensor, if it is small."""
     return isinstance(x, torch.Tensor) and (
         x.layout == torch.strided
         and not x.is_complex()

@@ -13,7 +13,8 @@ import warnings
 import pytest
 from torch_support import torch
 
-# Operators of PyTorch's database of which at least one sample must be taken.
+# Operators of PyTorch's database. The bridge must take at least one sample of
+# each.
 UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh deg2rad erf
     erfc exp exp2 expm1 floor isfinite isinf isnan lgamma log log10 log1p log2

@@ -76,7 +76,7 @@ class Simulator {
   /// Sets the time that a launch of resident workers takes after the device has
   /// it.
   virtual void set_launch_time(std::chrono::microseconds time) = 0;
-  /// How long a module load takes once the device is idle.
+  /// Sets the time of a module load on an idle device.
   virtual void set_load_time(std::chrono::microseconds time) = 0;
   /// Wait as cuCtxSynchronize() does.
   virtual void synchronize() = 0;

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 START_S = 300.0  # until all members of a new pool are up
 PREPARE_S = 600.0  # until a definition is compiled by every member
 ANSWER_S = 60.0  # what takes a member, or the log, no time
-FOLLOW_S = 10.0  # how long the log keeps who asks for news waiting
+FOLLOW_S = 10.0  # how long the log delays a request for news
 ASKING = 10_000  # calls of the log at a time: most wait for news, on one loop
 WAITING = 32  # calls of a member that can be cancelled before they begin
 CONTROL = "control"  # a concurrency group without computations

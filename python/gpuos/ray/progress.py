@@ -1,4 +1,4 @@
-"""How far the maps of a `with` block are."""
+"""Show the progress of the maps of a `with` block."""
 
 from __future__ import annotations
 

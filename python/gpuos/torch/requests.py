@@ -249,16 +249,17 @@ def pending() -> int:
 
 
 def stats() -> dict[str, int]:
-    """Return counters since the bridge was loaded; before, all but one are 0.
+    """Return counters since the bridge was loaded.
 
-    ``intercepted`` operations were deferred, ``left`` ones passed through
-    because of their size or their cost, ``fallbacks`` are unsupported operators
-    of PyTorch inside a scheduler; ``saved_ns`` is the time that deferring has
-    saved, less the flushes, by the estimates that decide. ``flushes`` ran
-    operations, as ``tasks`` of the workers; ``programs`` different chains were
-    built, ``unwritten`` results were not needed; ``pending`` operations wait,
-    and ``compiling`` parts of programs are being compiled or soon will be.
-    ``eager`` schedulers were entered while there was no bridge.
+    ``intercepted`` counts deferred operations, and ``left`` those that passed
+    through because of their size or cost. ``fallbacks`` counts unsupported
+    operators of PyTorch inside a scheduler. ``saved_ns`` is the estimated time
+    that deferring has saved, less the flushes. ``flushes`` ran the operations
+    as ``tasks`` of the workers. ``programs`` counts different chains,
+    ``unwritten`` results that were not needed, and ``pending`` waiting
+    operations. ``compiling`` counts parts of programs that are being compiled
+    or soon will be. ``eager`` counts schedulers that were entered without a
+    bridge. Before the bridge is loaded, all others are 0.
     """
     module = bridge_if_loaded()
     counted = (

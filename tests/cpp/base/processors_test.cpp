@@ -1,4 +1,4 @@
-// How many workers a process gets, in surroundings that are made up.
+// Tests the number of workers of a process in simulated environments.
 #include "base/processors.h"
 
 #include <gtest/gtest.h>

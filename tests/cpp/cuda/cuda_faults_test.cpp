@@ -137,8 +137,8 @@ class CudaFaults : public CudaResidencyTest {
     std::exit(0);
   }
 
-  /// Among others of which each needs the one before: in bursts a member of
-  /// their chain.
+  /// Runs the operator among dependent tasks. In bursts it is a member of their
+  /// chain.
   [[noreturn]] void stand_in_a_row(const char* body) {
     alarm(60);
     start(fault_options());

@@ -152,7 +152,7 @@ TEST_F(GivenOperators, HelpersOfOneNameDoNotMeet) {
     return made;
   };
   std::vector<OperatorDefinition> definitions;
-  // As many as make each thread compile three, a source between two objects.
+  // Each thread then compiles three, a source between two objects.
   for (std::size_t i = 0; i < 3 * jit::compile_threads(); ++i) {
     const std::string name = concat("plain_", i);
     definitions.push_back(
@@ -180,7 +180,7 @@ TEST_F(GivenOperators, HelpersOfOneNameDoNotMeet) {
   EXPECT_EQ(found.size(), definitions.size());
 }
 
-// Neither from memory nor from the disk.
+// No image comes from memory or from the disk.
 TEST_F(GivenOperators, AnotherObjectIsAnotherImage) {
   for (const Kind kind : kKinds) {
     const auto image = [&](int number) {

@@ -1,5 +1,5 @@
-// How the host side of the CUDA backend puts dependent tasks into chains, on a
-// device that is simulated.
+// Tests the chains that the host side of the CUDA backend makes, on a simulated
+// device.
 #include <array>
 #include <random>
 #include <thread>

@@ -51,7 +51,7 @@ class SimulatedDevice : public SimulatedTest {
   std::chrono::microseconds longest_behind() const {
     return simulator_->counts().longest_behind;
   }
-  /// How many round trips it takes until workers stay.
+  /// Returns the number of round trips until workers stay.
   std::int32_t earn_a_stay(const Operator& op,
                            const DeviceArray<std::int32_t>& x) {
     std::int32_t rounds = 0;

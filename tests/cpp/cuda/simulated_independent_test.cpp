@@ -66,7 +66,7 @@ class SimulatedApart : public SimulatedTest,
     return words;
   }
 
-  /// Calls of which none meets another.
+  /// Makes calls that do not meet each other.
   void make_level(std::mt19937& random) {
     std::set<std::size_t> read, written;
     calls_.clear();

@@ -79,7 +79,7 @@ TYPED_TEST(ComplexFunctions, AreAsCloseAsTheTableSays) {
   }
 }
 
-// Sizes, squares and halves of which no double is large or small enough.
+// The sizes, squares and halves of these numbers exceed the range of double.
 TEST(ComplexFunctionsOfDouble, ReachTheEndsOfTheRange) {
   const double most = std::numeric_limits<double>::max();
   const double least = std::numeric_limits<double>::denorm_min();

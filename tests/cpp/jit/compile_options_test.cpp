@@ -85,13 +85,16 @@ TEST(CompileOptions, ExtraOptionsLeaveTheFieldsAlone) {
             "JitOptions: extra: expected options that begin with '-', got "
             "'restrict'");
   EXPECT_EQ(refusal({.extra = {"--std=c++14"}}),
-            "JitOptions: extra: expected 'std' to say this, got "
+            "JitOptions: extra: expected the field 'std' for this option, got "
             "'--std=c++14'");
-  EXPECT_EQ(refusal({.extra = {"-DX=3"}}),
-            "JitOptions: extra: expected 'defines' to say this, got '-DX=3'");
-  EXPECT_EQ(refusal({.extra = {"-Ifolder"}}),
-            "JitOptions: extra: expected 'include_dirs' to say this, got "
-            "'-Ifolder'");
+  EXPECT_EQ(
+      refusal({.extra = {"-DX=3"}}),
+      "JitOptions: extra: expected the field 'defines' for this option, got "
+      "'-DX=3'");
+  EXPECT_EQ(
+      refusal({.extra = {"-Ifolder"}}),
+      "JitOptions: extra: expected the field 'include_dirs' for this option, "
+      "got '-Ifolder'");
   EXPECT_EQ(refusal({.extra = {"-archive"}}), "");
 }
 

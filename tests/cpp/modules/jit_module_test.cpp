@@ -65,7 +65,7 @@ TEST_F(JitModuleTest, HandlersOfSignalsStayWhereTheyAre) {
   ours.sa_handler = [](int) {};  // no flags: a signal ends what waits
   struct sigaction before{};
   ASSERT_EQ(sigaction(SIGINT, &ours, &before), 0);
-  // That no cache has.
+  // No cache has this source.
   const auto ticks =
       std::chrono::steady_clock::now().time_since_epoch().count();
   std::string source =
@@ -206,7 +206,8 @@ TEST_F(JitModuleTest, ImagesTellWhatTheyAreFor) {
     EXPECT_EQ(module.arch(), arch);
     EXPECT_EQ(module.image(), image);
     EXPECT_EQ(module.log(), "");
-    // That it has the name: without a GPU no more can be asked.
+    // Checks that the module has the name. Without a GPU no more can be
+    // checked.
     try {
       module.kernel("k<float>");
     } catch (const BackendUnavailable&) {
@@ -255,7 +256,7 @@ TEST_F(JitModuleTest, NamesThatNvccKnowsAreKnown) {
 TEST_F(JitModuleTest, ASourceWithCubIsCompiledOnce) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  // That no cache has.
+  // No cache has this source.
   const JitSource source{.source =
                              "#include <cub/cub.cuh>\n// " +
                              std::to_string(begin.time_since_epoch().count())};

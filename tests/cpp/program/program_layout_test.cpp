@@ -1,4 +1,4 @@
-// How a call's arrays become loops, and very large ones several tasks.
+// Tests how a call's arrays become loops, and very large ones several tasks.
 #include "program/layout.h"
 
 #include <gtest/gtest.h>

@@ -114,7 +114,7 @@ TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
   }
 }
 
-// Also of a program that was called before.
+// The order also holds for a program that was called before.
 TEST_P(ProgramOrder, IsThatOfARuntimeThatBecomesDeterministicLater) {
   const Program program = row_reduction(Op::Sum, DType::Float32);
   const std::int64_t rows = 3, columns = 20'000;

@@ -123,8 +123,8 @@ TEST(ProgramSourceText, OfSeveralElementsCompiles) {
     expect_compiles(builder.build(), Effort::Full, is_ordered, "sm_90");
 }
 
-// How many elements a lane has at a time depends on it, and so does what the
-// compiler unrolls.
+// The number of arrays decides how many elements a lane has at a time, and what
+// the compiler unrolls.
 TEST(ProgramSourceText, OfAnyNumberOfArraysCompiles) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   for (const DType dtype : {DType::Float32, DType::Float16})

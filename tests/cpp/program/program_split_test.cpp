@@ -108,7 +108,7 @@ TEST(ProgramSplit, SeveralWorkersOfTheHostShareLongPrograms) {
 TEST(ProgramSplit, WorkersWithABacklogGetFewerTilesOfElements) {
   EXPECT_EQ(split(sum_of(140), 1, 4096, kBacklog).tiles, 2u);
   EXPECT_EQ(split(sum_of(140), 1, 1000, kBacklog).tiles, 1u);
-  // How a reduction is cut decides its last bits.
+  // The cuts of a reduction decide its last bits.
   EXPECT_EQ(split(row_sums(), 128, 1024, kBacklog).tiles, 32u);
 }
 

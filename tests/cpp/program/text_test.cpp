@@ -64,7 +64,8 @@ TEST(Text, ManyInstructionsAreNot) {
   EXPECT_EQ(PassText(program).header.is_plain, 0);
 }
 
-// All of it but the store is the same for all elements, of which there is one.
+// Everything except the store is the same for all elements, and there is one
+// element.
 TEST(Text, WhatStoresWhatTheRowEndedWithIsNot) {
   const Program program = scaled(0);
   const PassText text(program);

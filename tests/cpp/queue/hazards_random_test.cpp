@@ -42,8 +42,8 @@ class RandomHazards : public HazardTableTest,
     return task;
   }
 
-  // As programs have them: some arrays that are used again and again, of which
-  // some are parts of others.
+  // Makes accesses as programs do: some arrays are reused, and some are parts
+  // of others.
   Task task_of_arrays() {
     static constexpr std::uint64_t kArrays = 24, kBytes = 4096;
     Task task;

@@ -219,7 +219,7 @@ TEST_F(HazardTableTest, ASearchIsShortHoweverLongAgoAPageWasUsed) {
   }
 }
 
-// As many as there can be, of which each meets all others.
+// The table is full, and each access meets all others.
 TEST_F(HazardTableTest, ASearchLooksAtNoMoreThanTheTableHolds) {
   for (std::uint64_t i = 0; table_.has_room(1); ++i) add({reads(0, 8 * i + 8)});
   const std::uint64_t before = table_.looks();
@@ -294,7 +294,7 @@ TEST_F(HazardsOfAFlush, ASearchOfAnArrayThatIsUsedAgainIsOneLook) {
   EXPECT_EQ(table_.looks() - before, 1u);
 }
 
-// As an allocator may put them, however large they are and however far apart.
+// An allocator may place arrays of any size at any distance.
 TEST_F(HazardsOfAFlush, ASearchIsOneLookWhateverTheDistanceOfTheArrays) {
   constexpr std::uint64_t kArrays = 256;
   for (std::uint64_t distance = 512; distance <= 64 << 10; distance += 512) {

@@ -12,7 +12,7 @@ class DirectRequests : public RequestContract {
     restart(options);
     runner_.emplace(runtime());
   }
-  // a + b, a - b, a * b and so on in turn, none of which meets another.
+  // Adds a + b, a - b, a * b and so on in turn. None meets another.
   void add_all(std::size_t count) {
     constexpr Recipe kRecipes[] = {Recipe::Add, Recipe::Subtract,
                                    Recipe::Multiply, Recipe::Divide,

@@ -178,7 +178,7 @@ TEST_P(FusedRows, ASoftmaxOfManyRequestsIsOneTask) {
 }
 
 TEST_P(FusedRows, WhatIsSpreadOtherwiseIsReadFromMemory) {
-  // As many columns as rows, so that both could be meant.
+  // The numbers of columns and rows are equal, so either could be meant.
   auto& x = make(0);
   std::vector<float> ramp(kSize);
   for (std::size_t i = 0; i < kSize; ++i) ramp[i] = static_cast<float>(i);

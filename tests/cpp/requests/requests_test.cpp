@@ -1,4 +1,4 @@
-// How requests become tasks, on both backends.
+// Tests how requests become tasks, on both backends.
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -327,7 +327,7 @@ TEST_P(RefusedRequest, TakesAlongWhatReadsItAlone) {
               if (k == at) {
                 list_.add(recipe, kind.out(*this), {kind.in(*this)});
                 if (has_reader) {
-                  // A chain, of which one part is of others.
+                  // A chain that reads a part of another buffer.
                   RequestOperand read = part(*bad_, 0, kSize);
                   read.owner = bad_;
                   list_.add(Recipe::Add, whole(reader), {read, 1.0}, kFresh);

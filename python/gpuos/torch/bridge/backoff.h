@@ -10,7 +10,7 @@ namespace gpuos::bridge {
 
 /// A thread enters a scheduler. Returns false if it still backs off.
 bool begin_watching();
-/// Forget what the thread did until now.
+/// Drops the counts of the thread so far.
 void watch_anew();
 /// Keeps the thread from backing off until an equal number of end_fixed()
 /// calls, so that only its operators decide what is deferred.

@@ -100,8 +100,8 @@ struct ResultTensor final : c10::TensorImpl {
   /// The counter is in a separate cache line, which was not read for long.
   ~ResultTensor() override { counter_of(this) = std::move(version_counter_); }
 
-  /// As set_sizes_contiguous(), which looks whether the order is also another
-  /// one. With up to three dimensions, kFewSizes, it is not.
+  /// Does the same as set_sizes_contiguous(), which also checks for other
+  /// memory formats. Up to three dimensions, kFewSizes, have only one.
   void set_few_sizes(at::IntArrayRef sizes) {
     sizes_and_strides_.resize(sizes.size());
     std::int64_t* const own_sizes = sizes_and_strides_.sizes_data();

@@ -1,4 +1,4 @@
-// How much longer an element takes here than in PyTorch.
+// The extra time of an element compared with PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -75,9 +75,9 @@ struct RowLoss {
   std::int32_t each;
 };
 
-// 4 rows of 16, each result kept: PyTorch's softmax takes 1,200 in all, ours
-// 1,500, of which 530 are the call; argmax 1,750 and 1,950, layer_norm 3,200
-// and 3,600. The others: 1,024 rows of 2, two cores of a Xeon.
+// 4 rows of 16, each result kept: PyTorch's softmax takes 1,200 in all. Ours
+// takes 1,500, and 530 of them are the call. argmax takes 1,750 and 1,950,
+// layer_norm 3,200 and 3,600. The others: 1,024 rows of 2, two cores of a Xeon.
 inline constexpr RowLoss kRowLosses[] = {
     {Recipe::Softmax, 350},   {Recipe::LogSoftmax, 350},
     {Recipe::Argmax, 200},    {Recipe::Argmin, 200},

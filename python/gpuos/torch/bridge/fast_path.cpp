@@ -43,8 +43,8 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   return true;
 }
 
-/// As is_aligned(), of a tensor whose elements are as long as the kind's: where
-/// a view begins differs from where its storage does by whole ones.
+/// Returns the same as is_aligned() for a tensor whose elements have the kind's
+/// size. A view begins a whole number of elements after its storage.
 [[gnu::always_inline]] inline bool is_at_place(const Tensor& tensor) {
   const auto start = reinterpret_cast<std::uintptr_t>(
       storage_of(tensor)->_mutable_data_ptr_no_checks().get());
@@ -145,7 +145,7 @@ void put_types(Request& request, const Elementwise& what, const Kind& of) {
   request.out_dtype = gives_bool(what.rule) ? DType::Bool : of.dtype;
 }
 
-/// As address_of(), of a tensor that is of the kind.
+/// Returns the same as address_of() for a tensor of the kind.
 void* start_of(const Tensor& tensor, const Kind& of) {
   return static_cast<char*>(
              storage_of(tensor)->_mutable_data_ptr_no_checks().get()) +

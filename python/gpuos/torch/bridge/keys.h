@@ -1,5 +1,5 @@
-// Which dispatch keys the bridge lives on, and when a thread's state is the
-// usual one.
+// The dispatch keys that the bridge uses, and the test for a thread's default
+// state.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -34,7 +34,7 @@ inline bool is_usual_thread() noexcept {
   return C10_LIKELY(usual_state.is(keys)) || inferring_state.is(keys);
 }
 
-/// Returns whether Python may have a say in what a function of PyTorch does.
+/// Returns whether Python code may change the behaviour of a PyTorch function.
 inline bool has_function_mode() {
   return C10_UNLIKELY(has_function_modes(modes().functions)) &&
          at::impl::torch_function_mode_enabled();

@@ -8,7 +8,8 @@
 namespace gpuos::bridge {
 namespace {
 
-/// Which of two dimensions is the inner one: < 0 the first, > 0 the second.
+/// Returns which of two dimensions is the inner one: < 0 the first, > 0 the
+/// second.
 int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
                  std::size_t first, std::size_t second) {
   for (const Dims& one : strides) {

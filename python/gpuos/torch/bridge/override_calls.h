@@ -62,7 +62,7 @@ void retire_after(std::chrono::nanoseconds time);
 void retire_front_with(PyObject* callable);
 /// Calls `callable` in a thread in which schedulers may wait for the bridge.
 void join_with(PyObject* callable);
-/// How many schedulers wait, in all threads.
+/// Sets the number of waiting schedulers in all threads.
 void await_schedulers(int count);
 
 }  // namespace gpuos::bridge

@@ -40,8 +40,7 @@ static_assert(GPUOS_TORCH_VERSION == 211 || GPUOS_TORCH_VERSION == 213,
 
 using at::Tensor;
 
-/// Throws: c10::Error if something is not where it was in the versions that
-/// were tried.
+/// Throws: c10::Error if PyTorch's layout differs from the tested versions.
 void check_private_parts();
 
 struct Fields : c10::TensorImpl {

@@ -44,8 +44,6 @@ std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema);
 /// power too.
 std::optional<Recipe> simpler_power(double exponent);
 
-/// How many operands an elementwise recipe has.
-
 /// One call of an overload: the operands and the output of each result.
 struct OverloadCall {
   struct Item {

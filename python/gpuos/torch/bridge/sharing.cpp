@@ -108,8 +108,8 @@ const Array* array_of(PyObject* object) {
              : nullptr;
 }
 
-/// Borrowed. Null: the function is none of from_numpy() or frombuffer(), each
-/// of which has nothing but the object to which the memory belongs.
+/// Borrowed. Returns null for any function except those of from_numpy() and
+/// frombuffer(). These contain only the object that owns the memory.
 PyObject* owner_of(const std::function<void(void*)>& deleter) {
   PyObject* owner = nullptr;
   for (const std::type_info* type : types_of_deleters)

@@ -21,7 +21,7 @@ std::atomic<std::size_t> first_valid{0};
 std::function<Runner(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
 
-/// A runtime of some site, of which there are few. Null: it was retired.
+/// The runtime of one site. There are few sites. Null: it was retired.
 struct Known {
   std::atomic<const Runtime*> runtime{nullptr};
   Known* next = nullptr;

@@ -48,7 +48,7 @@ void Starter::start(std::function<void()> job) {
 
 void Starter::wait() noexcept {
   if (is_busy()) watch_for_change(state_, kBusy);
-  // Pairs with the release in loop(): what the job wrote is seen.
+  // Pairs with the release in loop(), so the job's writes are visible.
   while (state_.load(std::memory_order_acquire) == kBusy) state_.wait(kBusy);
 }
 

@@ -1,4 +1,4 @@
-// Which operators of PyTorch are which recipe, and by which doors they come.
+// The table of PyTorch's operators, with their recipes and entry points.
 #pragma once
 
 #include <stdexcept>

@@ -91,7 +91,7 @@ class Timer {
   std::thread thread_{[this] { run(); }};  // last: it uses the others
 };
 
-std::mutex timer_mutex;  // of those who start and stop it
+std::mutex timer_mutex;  // held to start and stop it
 // Never freed: who adds requests may be waking it.
 std::atomic<Timer*> timer = nullptr;  // changes under timer_mutex
 
