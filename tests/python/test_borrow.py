@@ -169,7 +169,7 @@ def test_free_while_other_arguments_are_read(host):
 
 @pytest.mark.parametrize("form", ["name", "operator", "alias"])
 @pytest.mark.parametrize("many", [False, True])
-def test_an_operator_that_goes_while_its_numbers_are_read(rt, form, many):
+def test_an_operator_may_vanish_while_parameters_are_read(rt, form, many):
     names = [f"p{i}" for i in range(10)]
     x = rt.zeros(1)
 
@@ -240,7 +240,7 @@ class Name(str):
             self.work()
 
 
-def test_a_name_that_submits_when_it_goes(rt):
+def test_a_name_may_submit_in_its_finalizer(rt):
     """Names are remembered by their objects; letting one go may run code."""
     x = rt.array([2.0], dtype="float32")
     out = rt.zeros(1)
@@ -263,7 +263,7 @@ class Holder(np.ndarray):
 @pytest.mark.parametrize(
     "what", ["runtime", "ticket", "memory", "result", "alias"]
 )
-def test_an_array_that_holds_what_holds_its_runtime_is_collected(host, what):
+def test_cycles_through_an_array_are_collected(host, what):
     del host
     gone = []
     for _ in range(5):

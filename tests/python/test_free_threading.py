@@ -320,7 +320,7 @@ def test_threads_do_the_same_at_once(world, work):
     assert has_gil() == had_gil
 
 
-def test_threads_do_everything_at_once(world):
+def test_threads_call_everything_concurrently(world):
     def body(number):
         chosen = random.Random(number)
         for _ in range(3):

@@ -164,7 +164,7 @@ def test_known_properties_choose_while_tracing(rt, function):
 
 
 @pytest.mark.parametrize("name", ["frexp", "modf", "isposinf", "isneginf"])
-def test_the_odd_numbers(rt, name):
+def test_special_numbers_match_numpy(rt, name):
     special = [
         0,
         -0.0,

@@ -91,7 +91,7 @@ def filled(tree, values):
     return Pair(*parts) if isinstance(tree, Pair) else type(tree)(parts)
 
 
-def test_every_small_tree_comes_back_as_it_was(rt):
+def test_every_small_tree_is_returned_unchanged(rt):
     x = rt.array(X)
     for tree in small_trees(2):
         fused = rt.fuse(
@@ -100,7 +100,7 @@ def test_every_small_tree_comes_back_as_it_was(rt):
         same(fused(x), filled(tree, (X + k for k in range(9))))
 
 
-def test_structures_are_told_apart(rt):
+def test_different_structures_are_traced_separately(rt):
     @rt.fuse
     def total(tree):
         parts = tree.values() if isinstance(tree, dict) else tree
@@ -120,7 +120,7 @@ EQUAL += [[((1,),), ((True,),)], [frozenset({1}), frozenset({1.0})]]
 
 
 @pytest.mark.parametrize("keys", EQUAL, ids=str)
-def test_equal_keys_are_told_apart(host, keys):
+def test_equal_keys_of_other_types_are_distinct(host, keys):
     x = host.array(X)
     of_dicts = host.fuse(lambda d: d["x"] * len(f"{next(iter(d))!r}"))
     of_tuples = host.fuse(lambda x, keys: x * len(f"{keys[0]!r}"))

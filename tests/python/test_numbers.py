@@ -198,7 +198,7 @@ def test_a_sum_that_is_returned_is_the_sum_that_is_used(dtype):
             )
 
 
-def test_how_arrays_lie_changes_no_bit():
+def test_memory_layout_changes_no_bit():
     x = start((40, 30, 50), "float32")
     with gpuos.Runtime(backend="host") as rt:
         for axes in (0, 1, 2, (0, 1), (0, 2), (1, 2), (0, 1, 2)):

@@ -203,7 +203,7 @@ def of_one_file(tmp_path_factory) -> list[int]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_device_code_is_as_in_one_file(rt, of_one_file, way):
+def test_device_cells_mean_the_same_as_one_file(rt, of_one_file, way):
     session = or_skip(rt.session)
     for cell in WAYS[way]:
         session.run(cell)

@@ -33,7 +33,7 @@ CHANGES = {
 }
 
 
-def test_a_handler_amid_a_cell_gets_an_answer(host, tmp_path, monkeypatch):
+def test_a_signal_handler_may_read_a_busy_session(host, tmp_path, monkeypatch):
     # A compiler that continues after the handler has ended.
     compiler, waiting = tmp_path / "compiler", tmp_path / "waiting"
     compiler.write_text(

@@ -102,9 +102,7 @@ assert len(compilations) == 1, len(compilations)
 """
 
 
-def test_compiler_may_be_imported_behind_the_first_scheduler(
-    device, printed_by
-):
+def test_compiler_may_be_imported_after_the_first_scheduler(device, printed_by):
     printed_by(COMPILES_LATER.format(device=device))
 
 

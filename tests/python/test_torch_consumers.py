@@ -106,11 +106,11 @@ READS = {
     reason="the other device has it",
 )
 @pytest.mark.parametrize("name", READS)
-def test_a_reader_sees_what_is_pending(same, name):
+def test_readers_see_pending_values(same, name):
     same(lambda a, b: READS[name](a + b))
 
 
-def test_operator_of_somebody_else(same):
+def test_foreign_operators_read_pending_values(same):
     with torch.library._scoped_library("gpuos_test", "DEF") as library:
         library.define("peek(Tensor x) -> Tensor")
         library.impl(

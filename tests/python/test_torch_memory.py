@@ -104,7 +104,7 @@ print("as it was")
 """
 
 
-def test_pytorch_is_left_as_it_was_once_nobody_schedules(printed_by):
+def test_pytorch_is_restored_after_the_last_scheduler(printed_by):
     # A process of its own: none of its threads has ended in a scheduler.
     text = LEAVES_PYTORCH.format(patience=PATIENCE + 1)
     assert printed_by(text) == "as it was\n"

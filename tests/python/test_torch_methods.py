@@ -156,7 +156,7 @@ MOMENTS = ("before", "inside", "after", "ended")
     ("put", "taken_away"),
     [*itertools.combinations_with_replacement(MOMENTS, 2)],
 )
-def test_what_a_program_puts_over_methods_is_its_own(
+def test_methods_that_a_program_replaces_stay_replaced(
     device, put, taken_away, end
 ):
     scheduling.retire()

@@ -46,7 +46,7 @@ def test_init_has_the_workers():
     assert found.stats()["tasks_submitted"] == 0
 
 
-def test_shutdown_ends_them_and_the_next_use_begins_anew(device):
+def test_the_next_use_after_shutdown_makes_new_runtimes(device):
     made = []
     for _ in range(3):
         out = add(device)
@@ -61,7 +61,7 @@ def test_shutdown_ends_them_and_the_next_use_begins_anew(device):
         assert_same(out, torch.arange(8.0, device=device) * 2)
 
 
-def test_results_outlive_it(device):
+def test_results_outlive_shutdown(device):
     with gt.scheduler():
         a = torch.arange(100.0, device=device)
         results = [a + k for k in range(50)]
@@ -103,7 +103,7 @@ def kept_name(rt):
     return "host" if rt.backend == "host" else "cuda:0"
 
 
-def test_a_scheduler_refuses_it(device):
+def test_shutdown_in_a_scheduler_is_refused(device):
     with (
         gt.scheduler(),
         pytest.raises(gpuos.Error, match="no scheduler in use"),
@@ -129,7 +129,7 @@ def test_a_scheduler_refuses_it(device):
     gt.shutdown()
 
 
-def test_requests_of_other_threads_meanwhile(device):
+def test_shutdown_while_other_threads_request(device):
     is_done = threading.Event()
     wrong = []
 

@@ -86,7 +86,7 @@ def test_each_script_has_its_minutes():
     reason="compiles the library: only with GPUOS_TEST_USERS=all",
 )
 @pytest.mark.parametrize("name", MINUTES)
-def test_a_user_comes_to_a_right_result(name, wheel, tmp_path):
+def test_user_scripts_compute_the_expected_result(name, wheel, tmp_path):
     started = subprocess.Popen(
         [USERS / f"{name}.sh", wheel, tmp_path],
         env=os.environ
