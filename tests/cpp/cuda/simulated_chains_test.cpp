@@ -237,7 +237,7 @@ TEST_P(SimulatedChains, ChainsOfLongWholeOperatorsAreShort) {
   EXPECT_EQ(words.read(), model);
 }
 
-TEST_P(SimulatedChains, WholeOperatorsOfWorkersThatStayAreNone) {
+TEST_P(SimulatedChains, WholeOperatorsOfResidentWorkersAreNoMembers) {
   if (GetParam() != Residency::Resident) GTEST_SKIP() << "is about these";
   GPUOS_SKIP_WITHOUT_NVRTC();
   RuntimeOptions patient = options();
@@ -372,7 +372,7 @@ TEST_P(SimulatedChains, RunBeforeAModuleIsLoadedAndAfterIt) {
   EXPECT_EQ(words.read(), model);
 }
 
-TEST_P(SimulatedChains, RunWithoutAnybodyWhoWaits) {
+TEST_P(SimulatedChains, RunWithoutAWaiter) {
   GPUOS_START(
       {.backend = "cuda", .residency = GetParam(), .flush_after = 20ms});
   std::vector<std::int32_t> model{1, 2};

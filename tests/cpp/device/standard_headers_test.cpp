@@ -48,7 +48,7 @@ class StandardHeaders : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(StandardHeaders, SayWhatTheHostsSay) {
+TEST_P(StandardHeaders, AgreeWithTheHosts) {
   const std::string text = claims();
   ASSERT_NE(text.find("GPUOS_CLAIM"), text.npos);
   expect_compiles(text);

@@ -100,7 +100,7 @@ TEST(Diagnose, NamesEveryPartAndWhatToInstall) {
   }
 }
 
-TEST(Diagnose, TellsThePlacesThatWereLookedAt) {
+TEST(Diagnose, NamesTheSearchedPlaces) {
   const std::vector<Finding> findings = diagnose();
   for (const std::string what :
        {"nvrtc", "nvjitlink", "cuda headers", "cccl headers", "compiler"})

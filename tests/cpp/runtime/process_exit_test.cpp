@@ -84,13 +84,13 @@ TEST_P(ProcessExit, AfterClose) {
     std::exit(kCode);
   });
 }
-TEST_P(ProcessExit, BesideAnEndlessOperator) {
+TEST_P(ProcessExit, DuringAnEndlessOperator) {
   GPUOS_EXPECT_END({
     static std::unique_ptr<Runtime> runtime = stuck_runtime();
     std::exit(kCode);
   });
 }
-TEST_P(ProcessExit, AfterAnExceptionBesideAnEndlessOperator) {
+TEST_P(ProcessExit, AfterAnExceptionDuringAnEndlessOperator) {
   GPUOS_EXPECT_END(
       try {
         const auto runtime = stuck_runtime();
