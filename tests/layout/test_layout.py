@@ -3,8 +3,6 @@
 Runs with pytest or alone; reads files only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Arrays and NumPy's agree, or both refuse: tables of calls, NumPy is the oracle."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 from functools import partial

@@ -1,7 +1,5 @@
 """gpuos.array_api: compare each function with NumPy's of the same name."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import itertools

@@ -1,7 +1,5 @@
 """Arrays compute what NumPy's do: operators, functions, methods, assignment."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 

@@ -1,7 +1,5 @@
 """Callbacks of tickets, and `await ticket`."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The output of `bench` for a user; a failing row does not affect others."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

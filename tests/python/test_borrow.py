@@ -1,7 +1,5 @@
 """Memory and operators that other code releases in the middle of a call."""
 
-from __future__ import annotations
-
 import fractions
 import gc
 import threading

@@ -1,7 +1,5 @@
 """Operators whose accesses are checked: who is told of what, and what goes on."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`python -m gpuos run` with files of every kind, complete or not."""
 
-from __future__ import annotations
-
 import io
 import os
 import resource

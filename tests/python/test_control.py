@@ -1,7 +1,5 @@
 """Requests of a client to a process that serves."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

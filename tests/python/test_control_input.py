@@ -1,7 +1,5 @@
 """For any input, the process that serves continues to compute."""
 
-from __future__ import annotations
-
 import json
 import random
 

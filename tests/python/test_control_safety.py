@@ -1,7 +1,5 @@
 """Permissions of the socket; clients that misbehave have no effect."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

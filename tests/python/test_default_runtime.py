@@ -1,7 +1,5 @@
 """The runtimes that a process shares."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 

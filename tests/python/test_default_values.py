@@ -1,7 +1,5 @@
 """Parameters with default values, which a replacement may add."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

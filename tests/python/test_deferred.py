@@ -3,8 +3,6 @@
 An operation reads the values at the time when it was written.
 """
 
-from __future__ import annotations
-
 import itertools
 import resource
 

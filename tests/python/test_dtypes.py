@@ -1,7 +1,5 @@
 """Element types other than the four of the built-in operators."""
 
-from __future__ import annotations
-
 import platform
 import sys
 

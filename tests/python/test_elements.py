@@ -1,7 +1,5 @@
 """x[i] reads one element: a number of NumPy's, which no later write changes."""
 
-from __future__ import annotations
-
 import copy
 import operator
 import random

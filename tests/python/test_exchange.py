@@ -1,7 +1,5 @@
 """Types with DLPack's C exchange API, made of ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import ClassVar
 

@@ -5,8 +5,6 @@ of a function leads to the program of the fused one: operators, methods, arrays,
 the array API, expressions and PyTorch's requests.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 import time

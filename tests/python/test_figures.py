@@ -1,7 +1,5 @@
 """scripts/figures: what was measured becomes tables and pictures, and names."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json

@@ -4,8 +4,6 @@ Under a Python without a GIL they run at the same time; under one with a GIL the
 take turns as often as it can be had. NumPy says what is right.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import sys

@@ -1,7 +1,5 @@
 """Forbidden code in a fused function is refused, with the line."""
 
-from __future__ import annotations
-
 import inspect
 import linecache
 import math

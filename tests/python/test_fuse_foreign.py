@@ -1,7 +1,5 @@
 """A fused function without a runtime gives arrays of the library it is given."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 `test_vocabulary.py` has the functions themselves.
 """
 
-from __future__ import annotations
-
 import decimal
 import itertools
 import math

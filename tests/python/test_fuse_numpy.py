@@ -4,8 +4,6 @@ Their names are those of the package's table. `test_vocabulary.py` has the
 elementwise functions.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

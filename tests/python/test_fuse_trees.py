@@ -1,7 +1,5 @@
 """Lists, dicts and tuples of arrays as arguments and results; many of them."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import NamedTuple
 

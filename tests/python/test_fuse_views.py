@@ -1,7 +1,5 @@
 """Views in a fused function: part of its one task, as NumPy makes them."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Computations of numbers alone in a fused function give Python's results."""
 
-from __future__ import annotations
-
 import gc
 import math
 import operator
@@ -90,7 +88,6 @@ def text_for(rng: random.Random) -> str:
 
 
 def outcome(function, *args):
-    """The result, or the error."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

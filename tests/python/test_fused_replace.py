@@ -1,7 +1,5 @@
 """Fused functions that are replaced while they are called."""
 
-from __future__ import annotations
-
 import threading
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Some of the random cases of tests/fuzz, always the same ones."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from collections import Counter

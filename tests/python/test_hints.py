@@ -1,7 +1,5 @@
 """Errors that say what to do, or what there is instead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

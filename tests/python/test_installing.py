@@ -1,7 +1,5 @@
 """An installation runs without other packages; checks of a release."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

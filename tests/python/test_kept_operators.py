@@ -1,7 +1,5 @@
 """Native code of the host backend that outlives its process."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

@@ -4,8 +4,6 @@ Runs differ in workers, in when they wait, in when the compiler is done and in
 what else is under way. GPUOS_TEST_RUNS=100 makes a hundred of each.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import stat

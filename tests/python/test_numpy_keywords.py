@@ -4,8 +4,6 @@ The tables come from NumPy: the signatures of its functions and the names of its
 arrays. Each call gives NumPy's result, or an error names the called function.
 """
 
-from __future__ import annotations
-
 import array
 import collections
 import itertools

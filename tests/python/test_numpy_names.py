@@ -1,7 +1,5 @@
 """Functions under NumPy's names compared with NumPy: of arrays, and fused."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import itertools

@@ -5,8 +5,6 @@ ones. This file tests what Python adds, the output of installed compilers, and
 results on a GPU.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

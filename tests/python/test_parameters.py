@@ -1,7 +1,5 @@
 """Every number of parameters and inputs that an operator may have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_support import or_skip

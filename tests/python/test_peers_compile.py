@@ -4,8 +4,6 @@ A function that asks for a shape or for a number of the call is traced for each.
 test_fuse_errors.py shows that captured arrays are refused.
 """
 
-from __future__ import annotations
-
 import collections
 import inspect
 import math

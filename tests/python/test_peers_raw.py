@@ -4,8 +4,6 @@ of ours; test_kernels.py and test_jit.py have the rest.
 Compilation runs anywhere; launches need a GPU.
 """
 
-from __future__ import annotations
-
 import ctypes
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """Pools of Ray: what maps, results and errors are, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import ray_support

@@ -1,7 +1,5 @@
 """Members that die, operators that do not end, calls that are taken back."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Ray assigns GPUs to members, and restarts dead ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import ray_support

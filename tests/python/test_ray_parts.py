@@ -1,8 +1,6 @@
 """Parts of Ray pools, without Ray: versions in one runtime, names, the cancellation of
 a member."""
 
-from __future__ import annotations
-
 import random
 import threading
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Refused arguments, and the texts of the errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_support import or_skip

@@ -3,8 +3,6 @@
 tests/cpp/modules/replaced_modules_test.cpp compares random steps with a model.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pickles of gpuos' objects, and their use in other processes."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json

@@ -1,8 +1,6 @@
 """Structured bindings at the top of a cell behave for later cells as in
 braces."""
 
-from __future__ import annotations
-
 import pytest
 from session_support import make_session
 

@@ -4,8 +4,6 @@ Tests each kind of declaration with each kind of use, in one cell or in two,
 with #if around them or not.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -4,8 +4,6 @@ All declarations are tested in one cell or in two, twice under other names. The
 C++ compiler gives the expected values.
 """
 
-from __future__ import annotations
-
 import pytest
 from jit_support import or_skip
 from session_support import words_of_one_file

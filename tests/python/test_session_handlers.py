@@ -1,7 +1,5 @@
 """Signal handlers and finalizers that ask a session amid one of its cells."""
 
-from __future__ import annotations
-
 import os
 import signal
 

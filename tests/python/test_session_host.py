@@ -1,7 +1,5 @@
 """Host code in the cells of a session: what a person types."""
 
-from __future__ import annotations
-
 import io
 import os
 import random

@@ -1,7 +1,5 @@
 """Host code of a session that calls CUDA and launches kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_support import or_skip

@@ -1,7 +1,5 @@
 """The cell magics of notebooks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cells are read as C++ reads them: nothing that they declare is lost."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,8 +1,6 @@
 """`session["x"]` is the same for variables of the device and of host code: all
 types of numbers, all ranks up to three, what C++ and NumPy say they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from session_support import make_session

@@ -1,7 +1,5 @@
 """The site has what the package and the headers have, and only true links."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import array as std_array
 import gc
 import weakref

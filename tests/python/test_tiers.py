@@ -1,7 +1,5 @@
 """Which tests are made, which of them run, and how long they take."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

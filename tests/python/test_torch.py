@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 import weakref
 from pathlib import Path
@@ -189,7 +187,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name, device):
-    """Return the output of an example."""
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     done = python("-W", "error", str(EXAMPLES / f"{name}.py"), variables=hidden)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,5 @@
 """Expressions that all ranks of a group register, or none."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Which bridge is taken: one that is prebuilt, one of the cache, or none."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """torch.compile and schedulers, each inside of the other."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import assert_same, cloned, gt, pair, scheduler, torch
 
@@ -18,7 +16,6 @@ def formula(x, y):
 
 @pytest.fixture(params=["eager", "aot_eager", "inductor"])
 def compiler(request, device):
-    """The compiler of torch.compile."""
     torch._dynamo.reset()
     if request.param == "inductor":
         try:

@@ -1,7 +1,5 @@
 """Every operator with all of its operands pending, in every form it has."""
 
-from __future__ import annotations
-
 import pytest
 from torch_composites import (
     calls_by_name,

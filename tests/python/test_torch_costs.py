@@ -1,7 +1,5 @@
 """Operations that are dearer here than in PyTorch are left to it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Typical errors of a scheduler of small operations: wrong numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

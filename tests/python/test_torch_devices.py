@@ -1,7 +1,5 @@
 """Tensors of several GPUs; skipped where there is one."""
 
-from __future__ import annotations
-
 import pytest
 from threads_support import in_threads
 from torch_support import ELEMS, gt, scheduler, torch

@@ -1,7 +1,5 @@
 """Own operators and PyTorch's in one order."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import assert_same, in_thread, scheduler, torch
 

@@ -1,7 +1,5 @@
 """Objects that requests by name hold, and changes to them meanwhile."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import threading

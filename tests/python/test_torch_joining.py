@@ -1,7 +1,5 @@
 """A scheduler's block that runs begins to defer when the bridge is there."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

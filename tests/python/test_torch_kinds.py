@@ -1,7 +1,5 @@
 """Tensors of many kinds in turns: what one was says nothing of the next."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 

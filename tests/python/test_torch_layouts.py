@@ -1,7 +1,5 @@
 """Strides of results, also where the size is 1: those of eager."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

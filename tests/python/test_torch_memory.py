@@ -1,7 +1,5 @@
 """Where the results of small operations lie, and when that is used again."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

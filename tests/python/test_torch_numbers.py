@@ -1,7 +1,5 @@
 """Seeded programs give the same bits in every run, if that is asked for."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 test_torch_composites.py has their gradients.
 """
 
-from __future__ import annotations
-
 import pytest
 from torch_operations import (
     TAKEN,

@@ -1,7 +1,5 @@
 """PyTorch's functions and methods as the overrides take or leave them."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 

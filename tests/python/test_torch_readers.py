@@ -1,7 +1,5 @@
 """Operators go ahead of what is pending, unless they touch its memory."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Until the bridge is compiled schedulers are eager, and nothing waits for it."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

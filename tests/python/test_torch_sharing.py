@@ -1,7 +1,5 @@
 """Memory that NumPy, a buffer's owner or a file shares with a tensor."""
 
-from __future__ import annotations
-
 import mmap
 import random
 import weakref

@@ -1,7 +1,5 @@
 """init() and shutdown() start and end the workers of PyTorch's operators."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import threading
@@ -88,7 +86,8 @@ def test_arrays_and_users_keep_theirs(device):
     op = kept.define("more", "o = x + 1")
     add(device)
     gt.shutdown()
-    assert gpuos.default_runtime(kept_name(kept)) is not kept
+    name = "host" if kept.backend == "host" else "cuda:0"
+    assert gpuos.default_runtime(name) is not kept
     out = kept.empty(2)
     kept.submit(op, x, out=out)
     assert out.numpy().tolist() == [2.0, 3.0]
@@ -97,10 +96,6 @@ def test_arrays_and_users_keep_theirs(device):
     with pytest.raises(gpuos.QueueClosed):
         kept.submit(op, x, out=out)
     assert_same(add(device), torch.arange(8.0, device=device) * 2)
-
-
-def kept_name(rt):
-    return "host" if rt.backend == "host" else "cuda:0"
 
 
 def test_shutdown_in_a_scheduler_is_refused(device):

@@ -1,7 +1,5 @@
 """Threads, processes, exceptions and the timer of gpuos.torch."""
 
-from __future__ import annotations
-
 import contextlib
 import dis
 import functools

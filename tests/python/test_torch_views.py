@@ -4,8 +4,6 @@ tests/fuzz/torch_lines.py draws the usual ones, and test_torch_readers.py has
 every operator that writes. Here are those that neither has.
 """
 
-from __future__ import annotations
-
 import ctypes
 import random
 

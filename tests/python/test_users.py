@@ -1,7 +1,5 @@
 """Five users come from an empty machine to their first right result in time."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os
@@ -48,7 +46,6 @@ def pack(path):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A wheel of this Python."""
     given = os.environ.get("GPUOS_TEST_WHEEL", "installed")
     if given != "installed":
         return Path(given).resolve()

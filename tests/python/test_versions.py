@@ -4,8 +4,6 @@ tests/cpp/runtime/runtime_versions_test.cpp has what the runtime itself does;
 here is what Python adds.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 

@@ -1,7 +1,5 @@
 """Files that replace operators when they are saved."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -1,7 +1,5 @@
 """The wave of examples/ is drawn, and its formula replaced from outside."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """Objects that report wrong metadata, or change during a call."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
