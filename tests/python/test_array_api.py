@@ -179,7 +179,7 @@ def test_functions_are_those_of_numpy(rt, name):
 # ---- Other rules of the standard.
 
 
-def test_it_is_the_namespace_of_arrays(rt):
+def test_arrays_return_this_namespace(rt):
     x = rt.zeros(2)
     assert x.__array_namespace__() is xp
     assert x.__array_namespace__(api_version="2022.12") is xp

@@ -205,7 +205,7 @@ def test_an_operator_may_vanish_while_parameters_are_read(rt, form, many):
         rt.undefine("h")
 
 
-def test_submissions_beside_definitions(rt):
+def test_submissions_run_during_definitions(rt):
     """By name, with a number that lets other threads run."""
     stops = threading.Event()
     x = rt.zeros(1)

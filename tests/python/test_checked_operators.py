@@ -172,7 +172,7 @@ def test_a_large_task_is_checked_tile_by_tile(rt):
         ),
     ],
 )
-def test_another_type_reads_0(rt, line, told):
+def test_reading_another_type_gives_0(rt, line, told):
     op = define(
         rt,
         "typed",

@@ -230,7 +230,7 @@ def test_deferred_work_beyond_one_task_is_split(rt):
     assert y.tolist() == [1 + 0.5 * sum(range(100))] * 5
 
 
-def test_freed_and_closed(rt):
+def test_freed_and_closed_operands_are_computed_before(rt):
     x = rt.array(START)
     y, z = x + 1, x + 2
     x.free()

@@ -122,7 +122,7 @@ STARTS = {
 MARKS = {"torchrun": pytest.mark.torch, "Dask": pytest.mark.dask}
 
 
-def test_all_of_them_are_run():
+def test_every_program_of_the_page_is_tested():
     assert list(PROGRAMS) == list(STARTS)
     assert PAGE.read_text("utf-8").count("```py\n") == len(PROGRAMS)
 

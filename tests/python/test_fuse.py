@@ -89,7 +89,7 @@ def test_other_arguments_decide_what_is_traced(rt):
     assert len(traces) == 5
 
 
-def test_equal_static_arguments_of_other_types_are_traced_anew(rt):
+def test_equal_static_arguments_of_other_types_are_traced_again(rt):
     f = rt.fuse(lambda x, k: x * k[0])
     x = make(rt, [1, 2], "int32")
     assert f(x, (1,)).dtype == np.int32

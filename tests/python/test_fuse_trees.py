@@ -192,7 +192,7 @@ def test_a_method(rt):
     same(Model(rt.array(Y)).step(state), {"p": X * Y, "v": Y * Y})
 
 
-def test_others_in_containers():
+def test_numpy_arrays_in_containers_are_accepted():
     fused = gpuos.fuse(lambda d: {"y": d["x"] + 1})
     made = fused({"x": X})
     assert type(made["y"]) is np.ndarray

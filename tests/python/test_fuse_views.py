@@ -70,7 +70,7 @@ def test_views_are_one_task_for_all_shapes(rt, function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_compiled_it_gives_the_same(rt, function):
+def test_compiled_views_give_the_same(rt, function):
     fused = rt.fuse(function)
     on = rt.array(array(5, 6))
     interpreted = fused(on).numpy()

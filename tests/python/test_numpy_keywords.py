@@ -312,7 +312,7 @@ def test_shared_memory_is_detected(rt):
     assert np.imag(x).tolist() == [0] * 6
 
 
-def test_zeros_of_both_signs_are_told_apart(rt):
+def test_zeros_of_both_signs_are_distinguished(rt):
     x = rt.array([1.0, 2.0])
     for zero in (0.0, -0.0, 0.0):
         ends = np.pad(x, 1, constant_values=zero).numpy()[[0, -1]]

@@ -304,7 +304,7 @@ ACTIONS = (
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_life(cluster, seed):  # noqa: ARG001
+def test_random_actions_keep_a_pool_right(cluster, seed):  # noqa: ARG001
     life = Life(random.Random(seed))
     for _ in range(STEPS):
         life.random.choice(ACTIONS)(life)

@@ -351,7 +351,7 @@ def test_addresses_are_taken(rt, columns):
     np.testing.assert_array_equal(c.numpy()[1::2], (x + y)[1::2])
 
 
-def test_parameters_are_the_same_for_all(rt):
+def test_many_tasks_share_their_parameters(rt):
     out = rt.zeros((TASKS, SIZE))
     rt.wait(rt.submit_many("fill", out, value=2.5))
     assert (out.numpy() == 2.5).all()

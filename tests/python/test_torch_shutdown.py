@@ -80,7 +80,7 @@ def test_pending_requests_are_run(device):
     assert_same(out, a * 2)
 
 
-def test_arrays_and_users_keep_theirs(device):
+def test_arrays_keep_their_runtime_after_shutdown(device):
     kept = gt.runtime(device)
     x = kept.array([1.0, 2.0], dtype="float32")
     op = kept.define("more", "o = x + 1")

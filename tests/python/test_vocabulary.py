@@ -221,7 +221,7 @@ def numbers(dtype):
 
 @pytest.mark.parametrize("inputs", [1, 2])
 @pytest.mark.parametrize("dtype", [*map(np.dtype, TYPES)], ids=str)
-def test_is_numpys_compiled(rt, dtype, inputs):
+def test_compiled_functions_match_numpy(rt, dtype, inputs):
     functions = list(compiled(dtype, inputs))
     arrays = [numbers(dtype)]
     if inputs == 2:

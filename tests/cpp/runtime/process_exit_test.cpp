@@ -97,7 +97,7 @@ TEST_P(ProcessExit, AfterAnExceptionDuringAnEndlessOperator) {
         throw kCode;
       } catch (int code) { std::exit(code); });
 }
-TEST_P(ProcessExit, WhoHurriesHearsOfAnEndlessOperator) {
+TEST_P(ProcessExit, AHurriedCloseReportsAnEndlessOperator) {
   GPUOS_EXPECT_END({
     const auto runtime = stuck_runtime();
     runtime->hurry();
