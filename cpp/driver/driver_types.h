@@ -12,7 +12,6 @@ enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
-  CUDA_ERROR_DEINITIALIZED = 4,
   CUDA_ERROR_NO_DEVICE = 100,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_INVALID_PTX = 218,
@@ -23,7 +22,6 @@ enum CUresult : int {
   CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
   CUDA_ERROR_LAUNCH_TIMEOUT = 702,
-  CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
   CUDA_ERROR_ASSERT = 710,
   CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
   CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
@@ -81,13 +79,9 @@ enum CUfunction_attribute : int {
 
 enum CUlimit : int { CU_LIMIT_STACK_SIZE = 0 };
 
-enum CUstream_flags : unsigned int {
-  CU_STREAM_NON_BLOCKING = 1
-};
+enum CUstream_flags : unsigned int { CU_STREAM_NON_BLOCKING = 1 };
 
-enum CUevent_flags : unsigned int {
-  CU_EVENT_DISABLE_TIMING = 2
-};
+enum CUevent_flags : unsigned int { CU_EVENT_DISABLE_TIMING = 2 };
 
 enum CUmemHostAlloc_flags : unsigned int {
   CU_MEMHOSTALLOC_PORTABLE = 1,
@@ -111,9 +105,7 @@ enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_RELAXED = 2
 };
 
-enum CUmemPool_attribute : int {
-  CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4
-};
+enum CUmemPool_attribute : int { CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4 };
 
 enum CUpointer_attribute : int {
   CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
@@ -126,10 +118,7 @@ enum CUmemorytype : unsigned int {
   CU_MEMORYTYPE_DEVICE = 2
 };
 
-enum CUjitInputType : int {
-  CU_JIT_INPUT_CUBIN = 0,
-  CU_JIT_INPUT_PTX = 1
-};
+enum CUjitInputType : int { CU_JIT_INPUT_CUBIN = 0, CU_JIT_INPUT_PTX = 1 };
 
 enum CUjit_option : int {
   CU_JIT_MAX_REGISTERS = 0,
