@@ -11,7 +11,6 @@
 namespace gpuos::cu {
 namespace {
 
-/// A graph that was captured from one stream.
 class Graph {
  public:
   Graph(CUstream stream, CUstreamCaptureMode mode,

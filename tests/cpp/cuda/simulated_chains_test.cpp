@@ -45,14 +45,12 @@ class SimulatedChains : public SimulatedTest,
   }
   Runtime& runtime() { return *runtime_; }
 
-  /// A word each.
   using Words = DeviceArray<std::int32_t>;
   Ticket mix(const Words& words, std::size_t out, std::size_t a,
              std::size_t b) {
     return runtime().submit(add_, {words.view(a, 1), words.view(b, 1)},
                             words.view(out, 1));
   }
-  /// Defines the same as a whole operator.
   void define_whole(bool is_checked = false) {
     OperatorDefinition definition = stand_definition();
     definition.inputs = 2;  // the simulator mixes two

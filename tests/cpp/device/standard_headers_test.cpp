@@ -81,7 +81,6 @@ TEST_P(StandardHeaders, WhatNvccKnowsNeedsNoInclude) {
       "}\n");
 }
 
-// A source may define these names itself.
 TEST_P(StandardHeaders, ASourceMayDefineTheseNamesItself) {
   expect_compiles(
       "typedef unsigned long uint64_t;\n#define M_PI 3.14f\n"

@@ -51,7 +51,6 @@ std::size_t count(std::string_view code, std::string_view instruction) {
   return found;
 }
 
-// Returns the text of a checked operator.
 std::string checked_text(const char* source) {
   OperatorDefinition definition;
   definition.name = "f";

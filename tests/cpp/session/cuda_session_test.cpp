@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "cuda_support.h"
 #include "gpuos/module_registry.h"

@@ -151,7 +151,6 @@ std::map<std::string, std::string> headers_of_operators() {
   return sources;
 }
 
-/// Whole operators, by name.
 std::map<std::string, std::string> whole_operators() {
   std::string all;
   for (const auto& [name, text] : headers_of_operators()) all += text;
