@@ -1,6 +1,5 @@
 #include "loops.h"
 
-#include <array>
 #include <atomic>
 #include <exception>
 #include <string>

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "device.h"
-#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {

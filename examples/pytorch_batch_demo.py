@@ -1,7 +1,5 @@
 """Hand tiny requests over one by one; a flush runs all of them at once."""
 
-from __future__ import annotations
-
 import torch
 
 import gpuos.torch as gt

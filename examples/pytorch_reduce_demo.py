@@ -1,7 +1,5 @@
 """Reductions over any dimensions, of any strides, and what follows them."""
 
-from __future__ import annotations
-
 import torch
 
 import gpuos.torch as gt

@@ -1,7 +1,5 @@
 """Broadcasting, strided views, mixed dtypes, gradients: all as by PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

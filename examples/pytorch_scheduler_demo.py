@@ -1,7 +1,5 @@
 """One line around an unchanged PyTorch program of small operations."""
 
-from __future__ import annotations
-
 import torch
 
 import gpuos.torch as gt

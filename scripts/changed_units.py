@@ -5,8 +5,6 @@ changed, or a file of this project that it includes. All units changed if the
 checks, the flags or a public header changed, or if this clone lacks the commit.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import subprocess

@@ -11,8 +11,6 @@ symbols that 2.28 lacks. The script prints the linker's arguments, with spaces
 between them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -9,8 +9,6 @@ that these link. It has no shell, compiler, CUDA, /proc or /dev. The exit code
 is that of the program, or 77 if no folder can become the root.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import re
@@ -74,7 +72,6 @@ def make_root(root: Path, what: str) -> None:
 
 
 def install(name: str, site: Path) -> None:
-    """Copy the files of an installed package."""
     for file in importlib.metadata.files(name) or []:
         if ".." in file.parts or "tests" in file.parts:
             continue

@@ -4,8 +4,6 @@
 other word is an extra.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -8,8 +8,6 @@ OUT. `gpuos.torch.building.compile_into()` makes a bridge for one PyTorch and
 one Python. The wheel has the version of the installed gpuos and depends on it.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,5 +1,4 @@
 // The work of the CUDA backend's control thread.
-#include <thread>
 
 #include "base/concat.h"
 #include "cuda/cuda_backend.h"

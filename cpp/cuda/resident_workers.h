@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <string>
 
 #include "cuda/ring_memory.h"
 #include "cuda/worker_kernel.h"

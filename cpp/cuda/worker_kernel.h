@@ -29,7 +29,6 @@ class WorkerKernel {
   std::uint32_t max_workers(std::uint32_t threads) const;
 
   const OpFn* table() const noexcept { return table_.as<OpFn>(); }
-  /// Address of the table entry of `slot`.
   CUdeviceptr entry(std::uint32_t slot) const noexcept {
     return table_.address() + slot * sizeof(OpFn);
   }

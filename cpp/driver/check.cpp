@@ -72,9 +72,4 @@ bool is_sticky(int code) noexcept {
   }
 }
 
-bool is_shutting_down(CUresult status) noexcept {
-  return status == CUDA_ERROR_DEINITIALIZED ||
-         status == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-}
-
 }  // namespace gpuos::cu

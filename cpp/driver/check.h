@@ -16,10 +16,6 @@ bool check_ready(CUresult status, const char* call);
 /// too. Others, as of a launch into a spoilt capture, concern the call alone.
 bool is_sticky(int code) noexcept;
 
-/// Returns whether a failure only means that the driver or its context went
-/// away before us, as at process exit.
-bool is_shutting_down(CUresult status) noexcept;
-
 #define GPUOS_CUDA_CHECK(call) ::gpuos::cu::check_cuda((call), #call)
 #define GPUOS_CUDA_READY(call) ::gpuos::cu::check_ready((call), #call)
 

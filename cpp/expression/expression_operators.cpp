@@ -29,7 +29,6 @@ Expression parse_named(const OperatorDefinition& definition) {
                                "'"));
 }
 
-/// Returns whether all inputs of `expression` are among `names`.
 bool uses_only(const Expression& expression,
                const std::vector<std::string>& names) {
   return std::ranges::all_of(expression.inputs, [&](const std::string& input) {

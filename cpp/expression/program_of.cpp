@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include "base/concat.h"
 #include "expression/expression.h"

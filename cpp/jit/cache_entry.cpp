@@ -1,7 +1,6 @@
 #include "jit/cache_entry.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 

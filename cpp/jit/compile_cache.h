@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"

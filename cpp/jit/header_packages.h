@@ -31,7 +31,6 @@ inline constexpr std::string_view kInstallCompiler12 =
     "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12";
 inline constexpr std::string_view kNewerCompiler =
     "pip install -U nvidia-cuda-nvrtc nvidia-nvjitlink";
-/// Returns the one for this version of CUDA.
 std::string_view install_compiler(int cuda_major);
 /// Returns the command that repairs an NVRTC of this version.
 std::string reinstall_nvrtc(int major, int minor);

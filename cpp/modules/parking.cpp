@@ -1,7 +1,6 @@
 #include "modules/parking.h"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 #include <utility>
 

@@ -36,7 +36,6 @@ Value logical(const char* name, Op op, const Operand& x, const Operand& y) {
   return elementwise(op, {as_bool(x, like), as_bool(y, like)});
 }
 
-// x + alpha * y, or x - alpha * y.
 Value add_scaled(Op op, const Operand& x, const Operand& y,
                  const Operand& alpha) {
   const Value& like = any_value(info_of(op).name, x, y);

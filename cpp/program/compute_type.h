@@ -8,7 +8,6 @@
 
 namespace gpuos::program {
 
-/// The type in which values of `dtype` are computed.
 constexpr Type compute_type(DType dtype) noexcept {
 #define GPUOS_TYPE(name, text, bytes, kind, Stored, type, ...) type,
   constexpr Type kTypes[] = {GPUOS_DTYPES(GPUOS_TYPE)};

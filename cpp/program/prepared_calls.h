@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -71,7 +70,6 @@ class PreparedCalls {
     std::unique_ptr<Prepared> prepared_;
   };
 
-  /// The codes of all passes of a program.
   std::vector<PassCode*> codes_of(const std::shared_ptr<const Plan>& plan);
 
   /// Makes a GPU combine the columns of rows in one order from now on. Programs

@@ -19,7 +19,6 @@ std::uint64_t address_of(const void* data) {
   return reinterpret_cast<std::uint64_t>(data);
 }
 
-/// The arguments of one call.
 struct CallArguments {
   const program::CallViews& views;
   std::span<const Scalar> scalars;
@@ -94,7 +93,6 @@ struct ProgramTable::Task {
   Work work;
 };
 
-/// One call of a program.
 struct ProgramTable::ProgramCall {
   ProgramCall(const std::shared_ptr<const Plan>& of,
               const program::CallViews& call, std::span<const Scalar> numbers,

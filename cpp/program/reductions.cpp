@@ -25,7 +25,6 @@ Value mean_of(const Value& x, const Axes& axes, bool keepdims) {
   return sum(x, axes, keepdims) / ProgramBuilder::extent(x, axes);
 }
 
-// |x|^2, real.
 Value square_of_length(const Value& x) {
   if (!is_complex(x.dtype())) return square(x);
   return square(real(x)) + square(imag(x));

@@ -1,7 +1,6 @@
 #include "program/sizes.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/concat.h"
 #include "gpuos/error.h"

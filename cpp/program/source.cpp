@@ -242,7 +242,6 @@ class SourceWriter {
     line("  }");
   }
 
-  /// Writes the results of a loop's reductions.
   void write_results(std::size_t loop) {
     for (const std::uint32_t id : pass_.parts[loop]) {
       const Step& each = step(id);

@@ -7,7 +7,6 @@
 
 namespace gpuos::program {
 
-/// The C++ text of a value and its type.
 struct SourceValue {
   std::string text;
   Type type{};

@@ -41,7 +41,6 @@ struct TaskReader : TaskView {
     return index < header.scalars ? scalars[index]
                                   : constants_of(text)[index - header.scalars];
   }
-  /// The instructions of a part.
   const Instruction* begin(u32 part) const {
     return instructions_of(text) + (part == 0 ? 0 : part_ends(text)[part - 1]);
   }

@@ -19,7 +19,6 @@ DType promote_weak(DType weak, DType array) noexcept;
 /// The smallest floating dtype that NumPy computes a function of this dtype in.
 DType floating_of(DType dtype) noexcept;
 
-/// The dtypes of an operation's operands and result.
 struct Typing {
   DType operands{};  // all but a condition are converted to it
   DType result{};

@@ -17,7 +17,6 @@ inline abi::Payload make_chain(abi::Member* block) noexcept {
   return chain;
 }
 
-/// The most blocks of one chain.
 inline constexpr std::uint32_t kMostChainBlocks = 16;
 
 /// Returns the number of blocks that hold `records` records.

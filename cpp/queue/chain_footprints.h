@@ -82,7 +82,6 @@ class ChainFootprints {
     footprint.is_traced = false;
   }
 
-  /// Returns the footprint of the chain at `position`, if it is known.
   Footprint* known(const BatchRef& batch, std::uint64_t position) noexcept {
     for (std::size_t i = 0; i < footprints_.size(); ++i) {
       const std::size_t at = (newest_ + i) % footprints_.size();

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "queue/backend.h"
 #include "queue/call.h"

@@ -204,7 +204,6 @@ class WriteSet {
   int shift_ = 0;                    // of a hash, so that a place is left
 };
 
-/// The owners of a request's arrays.
 struct RequestOwners {
   std::uint32_t out = kNone;
   std::array<std::uint32_t, kMaxRequestOperands> operands{};

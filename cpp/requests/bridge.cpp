@@ -12,7 +12,6 @@
 namespace gpuos {
 namespace {
 
-/// A runner and its runtime.
 struct Handle {
   explicit Handle(Runtime& of) : runtime(of), runner(of) {}
 

@@ -8,7 +8,6 @@
 
 namespace gpuos::requests {
 
-/// A request in its group.
 struct GroupMember {
   std::uint32_t next = kNone;  // in its group
   /// The request of the same group whose result an operand is. kNone: the

@@ -1,7 +1,5 @@
 #include "session/clashes.h"
 
-#include <optional>
-
 #include <array>
 
 #include "base/concat.h"

@@ -1,6 +1,5 @@
 #include "session/classify.h"
 
-#include <span>
 #include <utility>
 
 #include "base/concat.h"

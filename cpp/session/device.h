@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "modules/loaded_kernel.h"
 #include "modules/loaded_module.h"

@@ -97,7 +97,6 @@ class Header {
   void index(const Entry& entry, bool is_there);
   std::vector<EntryPtr> entries(const Keys& keys,
                                 const std::string& name) const;
-  // Returns the lines that give a macro its meaning at a version.
   std::string lines_of(const std::string& macro, std::uint64_t version) const;
   // Returns these lines for the macros of a text with these names.
   std::map<std::string, std::string> macros_at(

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <optional>
 
 #include "base/concat.h"
 #include "gpuos/error.h"

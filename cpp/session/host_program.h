@@ -117,7 +117,6 @@ class HostProgram {
                                       const CellText& cell);
   /// Returns a "#define" for each macro of a text and the cells before it.
   std::string macros_of(const CellText& cell);
-  /// Returns whether host code has an entry of that name.
   bool knows(const std::string& name) const;
   bool has_includes() const;
   /// Returns whether the name is a variable or a function of host code alone.

@@ -1,14 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "session/cell_names.h"

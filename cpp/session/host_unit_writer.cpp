@@ -12,7 +12,6 @@
 namespace gpuos::session {
 namespace {
 
-// Returns whether the item may be in a namespace of its own.
 bool has_own_namespace(const Item& item) {
   if (item.is_member || item.kind == ItemKind::Directive) return false;
   return item.key.starts_with("t:") || item.key.starts_with("forward:") ||

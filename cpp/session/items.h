@@ -127,7 +127,6 @@ std::string class_word_of(const Item& item);
 /// one.
 bool is_function(const Item& item);
 
-/// Returns the kind that an item gives to a name that it declares.
 NameKind kind_in(const Item& item, const std::string& name);
 
 /// Holds the lines from #if to #endif around definitions or statements.

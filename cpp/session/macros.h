@@ -40,7 +40,6 @@ class Macros {
   bool take_some(const std::string& lines, const std::set<std::string>& names);
   /// Returns null if there is none.
   const Macro* find(std::string_view name) const;
-  /// Returns the kind that a macro's name has in an expression.
   NameKind kind_of(std::string_view name, const KindOf& of_others) const;
   /// Takes the definitions of a cell. Returns its text after replacing macros
   /// that begin, mark or launch something. Lines keep their numbers.

@@ -8,7 +8,6 @@
 namespace gpuos::session {
 namespace {
 
-// Returns a text with the line and column of the token.
 CellText blank_before(const TokenList& tokens, const Token& token) {
   return at_place(tokens.cell().name, token.line, token.column, "");
 }

@@ -46,7 +46,6 @@ class TokenList {
   /// Returns the index after the '>' that closes the '<' at `i`, or `i` if none
   /// does or there is no '<'.
   std::size_t behind_angles(std::size_t i) const;
-  /// Returns the text from token `begin` to before token `end`.
   std::string text(std::size_t begin, std::size_t end) const;
   /// Returns these tokens with one blank between them.
   std::string plain(std::size_t begin, std::size_t end) const;

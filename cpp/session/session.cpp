@@ -15,7 +15,6 @@
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "gpuos/runtime.h"
-#include "jit/compile_options.h"
 #include "jit/header_packages.h"
 #include "jit/nvrtc_api.h"
 #include "session/device.h"

@@ -3,7 +3,6 @@
 #include <deque>
 #include <exception>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>

@@ -7,8 +7,6 @@ upright in the middle; up, how fast it turns. The brighter, the longer it stood.
 A step of all is one task; `where` chooses which carts swing and which balance.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

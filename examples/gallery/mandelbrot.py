@@ -6,8 +6,6 @@ Twelve frames are asked for before one is looked at. The formula is replaced
 meanwhile: what was asked for before keeps the old one.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -6,8 +6,6 @@ A step is a sum over a table of 400 by 400 that is never in memory. Every fifth
 step is drawn, brighter the later it is.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """Writes a table of numbers as a picture, without a library for it."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

@@ -6,8 +6,6 @@ A step is five views of one array, written as in NumPy, and runs as one task.
 Steps that follow each other wait in the queue; the program does not.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

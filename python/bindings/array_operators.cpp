@@ -22,7 +22,6 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// Returns a function of gpuos/arrays.py.
 py::object function(const char* name) {
   return python_module("gpuos.arrays").attr(name);
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "dlpack_view.h"
 #include "gpuos/error.h"

@@ -61,7 +61,6 @@ std::vector<DType> dtypes_from(const py::object& given) {
   return dtypes;
 }
 
-// Reads the number of the inputs, or their names.
 void read_inputs(OperatorDefinition& definition, const py::object& given) {
   definition.inputs = -1;
   definition.input_names.clear();

@@ -10,7 +10,6 @@ namespace gpuos::python {
 /// Throws: InvalidArgument for an unknown name or a value out of range.
 RuntimeOptions options_from(const pybind11::kwargs& given);
 
-/// Returns the options as a dict.
 pybind11::dict options_to_dict(const RuntimeOptions& options);
 
 }  // namespace gpuos::python

@@ -1,6 +1,5 @@
 #include <pybind11/pybind11.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "registrations.h"

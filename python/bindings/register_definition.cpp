@@ -7,11 +7,9 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "definition.h"
 #include "gpuos/error.h"
-#include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"
 #include "registrations.h"

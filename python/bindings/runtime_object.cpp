@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <new>
-#include <string_view>
 #include <utility>
 #include <vector>
 

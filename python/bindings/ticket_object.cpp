@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "errors.h"

@@ -3,7 +3,6 @@
 #include <Python.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 

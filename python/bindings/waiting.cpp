@@ -1,7 +1,6 @@
 #include "waiting.h"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
 #include "reading.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"

@@ -438,7 +438,6 @@ def as_numpys(function: Callable[..., Any], made: Any) -> Any:
 
 
 def number_like(x: Array, made: Array) -> Array:
-    """Return `made` as a number if x is a number."""
     if made.ndim == 0:
         _core._set_number(made, _core._is_number(x))
     return made

@@ -199,10 +199,6 @@ def _log_of(base: float) -> Callable[[Any, Any], Parts]:
     return compute
 
 
-def _rint(a: Any, b: Any) -> Parts:
-    return np.rint(a), np.rint(b)
-
-
 def _sign(a: Any, b: Any) -> Parts:
     # One infinity decides the direction. Two infinities have no direction.
     is_infinite = np.isinf(a) != np.isinf(b)
@@ -238,5 +234,5 @@ _FUNCTIONS: dict[str, Callable[[Any, Any], Parts]] = {
         )
     },
     **{name: _log_of(base) for name, base in _BASES.items()},
-    "round": _rint,
+    "round": lambda a, b: (np.rint(a), np.rint(b)),
 }

@@ -9,8 +9,6 @@ first replaces the table of programs. The chart shows that table: how many times
 as fast as eager PyTorch each arm runs a program.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

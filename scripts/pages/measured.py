@@ -11,8 +11,6 @@ limit and a peer, are sentences below their table. `--commit` is the measured
 commit. The default is the commit of this checkout.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

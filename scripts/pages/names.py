@@ -12,8 +12,6 @@ NumPy with other methods therefore changes no line. docs/installing.md says what
 a version number promises.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -75,7 +73,6 @@ def today() -> list[str]:
 
 
 def version() -> str:
-    """Return the version in CMakeLists.txt."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     found = re.search(r"project\(gpuos VERSION ([\d.]+)", text)
     assert found is not None

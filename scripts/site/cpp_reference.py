@@ -66,7 +66,6 @@ def page(path: Path) -> str:
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the pages by address."""
     texts = {
         path: page(path)
         for path in sorted(root.glob("include/gpuos/*.h"))

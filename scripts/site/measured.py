@@ -5,8 +5,6 @@ last line says where and when. The site has the numbers of its own machine. The
 page in the repository has stored numbers.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -65,7 +63,6 @@ def gpu() -> str:
 
 
 def machine() -> str:
-    """Return the name of this machine and the date."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
     name = model[1] if model else os.uname().machine

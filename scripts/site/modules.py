@@ -62,7 +62,6 @@ def decorators(node: Any) -> list[str]:
 
 
 def alias(node: ast.AnnAssign) -> str:
-    """Return the definition of a type alias."""
     line = ast.unparse(node)
     name, _, what = line.replace(": TypeAlias", "", 1).partition(" = ")
     if len(f"{name} = {what}") <= WIDTH:
@@ -118,7 +117,6 @@ def written_doc(nodes: list[Any]) -> str | None:
 
 
 def members(node: Any) -> list[Entry]:
-    """Return the members of a class."""
     if not isinstance(node, ast.ClassDef):
         return []
     return [

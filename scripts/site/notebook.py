@@ -1,7 +1,5 @@
 """Make a page of a notebook's texts, code and stored outputs."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -20,7 +18,6 @@ def text_of(output: dict[str, Any]) -> str:
 
 
 def page(text: str) -> str:
-    """Return the page of a notebook in JSON."""
     parts = []
     for cell in json.loads(text)["cells"]:
         source = "".join(cell["source"])

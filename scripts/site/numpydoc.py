@@ -1,7 +1,5 @@
 """Convert docstrings of NumPy's form to Markdown."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

@@ -89,7 +89,6 @@ TOPICS = {
 
 
 def part(entry: Entry, level: int) -> str:
-    """Return the text of one name."""
     code = f"```python\n{declaration(entry.nodes)}\n```\n"
     title = f"{'#' * level} `{entry.name}`\n"
     return "\n".join([title, code, numpydoc.markdown(entry.doc)])
@@ -126,7 +125,6 @@ def page(root: Path, topic: Topic) -> str:
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the pages by address."""
     lines = [
         "# Python\n",
         "What each name takes, gives and raises, from its docstring.",

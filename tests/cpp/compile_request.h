@@ -7,7 +7,6 @@
 
 namespace gpuos::jit {
 
-/// Returns the request for the operator `name` of a source.
 inline CompileRequest request_for(const std::string& name,
                                   const std::string& source,
                                   int compute_capability = 90) {

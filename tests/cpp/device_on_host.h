@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 
 #define __CUDACC__ 1

@@ -34,7 +34,6 @@ void put(std::vector<std::uint8_t>& bytes, std::size_t i, T value) {
   std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
 }
 
-/// Element `i`, of any floating dtype.
 inline void put_real(std::vector<std::uint8_t>& bytes, std::size_t i,
                      DType dtype, double value) {
   const auto single = static_cast<float>(value);

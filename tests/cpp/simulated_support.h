@@ -34,7 +34,6 @@ class SimulatedTest : public testing::Test {
   sim::Simulator* simulator_ = nullptr;
 };
 
-/// Returns options of a runtime on the device that is simulated.
 inline RuntimeOptions simulated_options(Residency residency = Residency::Auto) {
   RuntimeOptions options;
   options.backend = "cuda";

@@ -4,8 +4,6 @@ They follow PyTorch's pages. A function is an error here if it has no line, and 
 not in NumPy, the vocabulary or others.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

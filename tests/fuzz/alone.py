@@ -4,8 +4,6 @@ The module has `draw(dice)`, `finding(case)` and `text(case)`. Each case has its
 own dice, so a single case can be drawn again.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Random arrays of every layout, as text that can be pasted."""
 
-from __future__ import annotations
-
 import functools
 import math
 import random
@@ -103,7 +101,6 @@ def draw_shape(dice: random.Random, most_axes: int) -> tuple[int, ...]:
 def draw_array(
     dice: random.Random, shape: tuple[int, ...], dtype: np.dtype, layout: str
 ) -> Array:
-    """Draw an array that broadcasts to `shape`."""
     own = [n if dice.random() < 0.8 else 1 for n in shape]
     if dice.random() < 0.2:
         own = own[dice.randint(0, len(own)) :]
@@ -123,10 +120,6 @@ def lay_out(
 
 
 # ---- layouts: the shape in memory, and looks that make `own` of it
-
-
-def _contiguous(_dice, own):
-    return own, []
 
 
 def _transposed(dice, own):
@@ -150,10 +143,6 @@ def _gaps(dice, own):
     return order, [*back, *looks]
 
 
-def _backward(dice, own):
-    return _stepped(dice, own, [1, -1, -1, -2])
-
-
 def _repeated(dice, own):
     stored = [1 if dice.random() < 0.5 else n for n in own]
     return stored, [f"np.broadcast_to({{}}, {tuple(own)})"]
@@ -175,19 +164,15 @@ def _offset(dice, own):
     return stored, [f"{{}}[{parts}...]"]
 
 
-def _no_axes(_dice, _own):
-    return [], []
-
-
 _LAID_OUT = {
-    "contiguous": _contiguous,
+    "contiguous": lambda _dice, own: (own, []),
     "transposed": _transposed,
     "gaps": _gaps,
-    "backward": _backward,
+    "backward": lambda dice, own: _stepped(dice, own, [1, -1, -1, -2]),
     "repeated": _repeated,
     "new axis": _new_axis,
     "offset": _offset,
-    "no axes": _no_axes,
+    "no axes": lambda _dice, _own: ([], []),
 }
 LAYOUTS = tuple(_LAID_OUT)
 # Layouts of an array of a given shape, and of a written one.

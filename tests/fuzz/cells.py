@@ -1,7 +1,5 @@
 """Programs that are cut into cells, compared with the same text in one file."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -371,7 +369,6 @@ class Case:
 
     @property
     def kernels(self) -> list[str]:
-        """The kernels of its kinds."""
         of_device = [kind for kind in self.kinds if kind.is_device]
         return [name for kind in of_device for name in kind.value.split()]
 
@@ -457,7 +454,6 @@ class Case:
 
 
 def kind_of(dice: random.Random, name: str, number: int) -> Kind:
-    """Draw one kind."""
     text = (HOST | DEVICE)[name].replace("@", dice.choice(OPERATORS))
     lines = declarations(text)
     lines = [re.sub(r"N(?![A-Za-z_])", f"_{number}", line) for line in lines]
@@ -465,7 +461,6 @@ def kind_of(dice: random.Random, name: str, number: int) -> Kind:
 
 
 def draw(seed: int, index: int) -> Case:
-    """Return the same case for the same seed and index."""
     dice = random.Random(f"{seed}:{index}")
     names = dice.sample(list(HOST), dice.randint(2, 5))
     names += dice.sample(list(DEVICE), dice.randint(1, 3))

@@ -4,8 +4,6 @@ The child reports each case that it begins. The parent waits for each case until
 a deadline, and finds the fewest cases that still fail.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import mmap

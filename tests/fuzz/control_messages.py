@@ -3,8 +3,6 @@
 Each message is answered, and the process continues to compute.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import socket

@@ -7,8 +7,6 @@
 files of a folder. Equal files give equal archives. Git keeps the archives alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

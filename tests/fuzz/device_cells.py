@@ -1,7 +1,5 @@
 """Kinds of device declarations for cells.py, and the comparison with NVRTC."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

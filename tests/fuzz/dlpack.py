@@ -5,8 +5,6 @@ result for the same layout, and a wrong one must be refused. The deleter must be
 called once in both cases.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import random

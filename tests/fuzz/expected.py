@@ -4,8 +4,6 @@ Integers, comparisons, and reals with 0 ulps in docs/functions.md are exact, in
 NumPy's own type. Others use a wider type, with those ulps.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A value of a program as the text of an expression, which has the same bits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Shrinking of cases with several lanes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Random cases until a number of them or a time is over; see scripts/fuzz."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import itertools

@@ -5,8 +5,6 @@ finalizers of garbage compute too, at any bytecode. A child that does not end, o
 whose numbers are wrong, is a finding.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

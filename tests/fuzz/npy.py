@@ -4,8 +4,6 @@ NumPy is the oracle: gpuos must accept exactly the files that NumPy loads as an
 array of a dtype that gpuos has, with the same elements.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import tempfile

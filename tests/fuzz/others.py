@@ -3,8 +3,6 @@
 Each draws the text of a call on one value, and computes the expected result.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 gpuos.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from typing import Any

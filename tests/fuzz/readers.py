@@ -1,7 +1,5 @@
 """Builds the libFuzzer targets of tests/fuzz/bytes and runs them in turn."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -7,8 +7,6 @@ grid of numbers (torch_lines.py), because a last digit may decide it. Real error
 remain.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import threading

@@ -4,8 +4,6 @@ An output that overlaps itself or the other one must be refused. All others must
 be written as in NumPy. Strides are arbitrary, so only NumPy arrays are used.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 
@@ -34,7 +32,6 @@ def draw(dice: random.Random) -> View:
 def places(
     sizes: tuple[int, ...], strides: tuple[int, ...], first: int
 ) -> Iterator[int]:
-    """Yield the place of each element."""
     for index in np.ndindex(sizes):
         yield first + sum(k * s for k, s in zip(index, strides, strict=True))
 

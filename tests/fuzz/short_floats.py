@@ -3,8 +3,6 @@
 They promote as docs/programs.md describes, not as in ml_dtypes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

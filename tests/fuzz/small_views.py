@@ -4,8 +4,6 @@ A slice of a computed value becomes slices of its inputs. Sizes of 0 and 1, fewe
 axes and reductions decide how, so all of them are tested.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import warnings
@@ -46,13 +44,10 @@ VALUES: dict[str, Callable[..., Any]] = {
 
 
 def of_one_axis() -> Iterator[Any]:
-    yield from (slice(*bounds) for bounds in _slices())
+    for bounds in itertools.product(BOUNDS, BOUNDS, STEPS):
+        yield slice(*bounds)
     yield from range(-4, 5)
     yield from [(None, slice(1, None)), (slice(1, None), None), (..., 0, None)]
-
-
-def _slices() -> Iterator[tuple[Any, ...]]:
-    return itertools.product(BOUNDS, BOUNDS, STEPS)
 
 
 def of_axes(rank: int) -> Iterator[Any]:

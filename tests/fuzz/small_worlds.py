@@ -4,8 +4,6 @@ Random programs rarely sum a sum and then combine it with its operand. Such
 patterns decide the loops of a program, so all of them are tested.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -101,7 +99,6 @@ def finding(rt: gpuos.Runtime, length: int, *shapes: Shape) -> str:
 
 
 def first_finding(rt: gpuos.Runtime) -> str:
-    """Return the first finding of all programs of all worlds."""
     tries = (
         finding(rt, length, *shapes)
         for shapes, longest in WORLDS

@@ -4,8 +4,6 @@ A step has a text that programs and NumPy both evaluate, and its expected result
 for given operands.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The public functions of gpuos, as its stubs and its Python files name them."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import sys

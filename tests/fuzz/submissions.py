@@ -4,8 +4,6 @@ A case is a list of actions for each of its lanes. A lane is a thread, or on a
 GPU also a stream.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import itertools
@@ -252,7 +250,8 @@ def first_finding(
 ) -> str:
     """Return the first failing one of `count` cases with its error, or ""."""
     end = time.monotonic() + seconds
-    has_streams = backend == "cuda" and _has_torch()
+    has_torch = importlib.util.find_spec("torch") is not None
+    has_streams = backend == "cuda" and has_torch
     for index in range(count):
         if time.monotonic() > end:
             break
@@ -265,10 +264,6 @@ def first_finding(
             found = finding(backend, case) or found
             return f"seed {seed}, case {index}: {found}\n{case.text(backend)}"
     return ""
-
-
-def _has_torch() -> bool:
-    return importlib.util.find_spec("torch") is not None
 
 
 # ---- making a finding smaller

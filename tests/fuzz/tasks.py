@@ -4,8 +4,6 @@
 and all read the memory `r`. Numbers are integers, so results are exact.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Numbers stay on a grid of eighths, on which sums are exact in any order. `grid`
 rounds the results of inexact functions to it.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """Views of a value: indices, shapes and axes, as text that NumPy does too."""
 
-from __future__ import annotations
-
 import math
 import random
 

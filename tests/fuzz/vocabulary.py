@@ -1,7 +1,5 @@
 """The functions of programs, as include/gpuos/vocabulary.h lists them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -53,7 +51,6 @@ def dtypes() -> list[np.dtype]:
 
 
 def functions() -> list[Function]:
-    """Return the elementwise functions."""
     found = []
     for kind, text in _LIST.findall(HEADER.read_text(encoding="utf-8")):
         if kind in ("SUMS", "PLACES"):

@@ -1,7 +1,5 @@
 """Ends the process when a case hangs, with the case and the stacks."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import faulthandler
@@ -57,5 +55,4 @@ class Watch:
 
 @functools.cache
 def watch() -> Watch:
-    """Return the watch of this process."""
     return Watch()

@@ -1,7 +1,5 @@
 """Programs of more arrays than a task has arguments, which gpuos cuts."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

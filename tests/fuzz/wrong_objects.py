@@ -1,7 +1,5 @@
 """Makes objects with wrong behaviour, and judges calls with them."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import operator
@@ -344,7 +342,6 @@ def _dying_class(kind: type) -> type:
 
 
 def nested(depth: int) -> Any:
-    """Tuples in tuples."""
     made: Any = ()
     for _ in range(depth):
         made = (made,)

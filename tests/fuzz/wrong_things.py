@@ -1,7 +1,5 @@
 """Arguments of calls, right and wrong, as text that can be pasted."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

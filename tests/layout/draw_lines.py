@@ -6,8 +6,6 @@ The reader judges whether the README shows that the line is in the right folder.
 If not, the line or the README is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

@@ -3,8 +3,6 @@
 `python tests/layout/test_language.py FOLDER` lists a folder's findings.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

@@ -3,8 +3,6 @@
 Runs with pytest or alone; reads files only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -171,7 +169,7 @@ def test_layers_name_only_what_is_below() -> None:
     assert folders == set(known), folders ^ set(known)
 
 
-def test_nothing_lies_loose() -> None:
+def test_cpp_has_no_loose_files() -> None:
     loose = [p.name for p in (ROOT / "cpp").iterdir() if p.is_file()]
     assert sorted(loose) == ["CMakeLists.txt", "README.md"], loose
     said = (ROOT / "cpp" / "README.md").read_text()
@@ -189,7 +187,7 @@ def test_nothing_lies_loose() -> None:
     assert not others, f"what is no text: {others}"
 
 
-def test_each_folder_says_what_stands_in_it() -> None:
+def test_each_readme_describes_its_folder() -> None:
     files = [*sources(), *pages(), *ROOT.glob("*/CMakeLists.txt")]
     folders = {folder_of(path) for path in files} - {""}
     missing = [
@@ -213,7 +211,7 @@ def test_links_of_pages_lead_to_files() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_nobody_is_told_to_install_what_is_not_ours() -> None:
+def test_no_text_installs_a_foreign_package() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     assert re.search('^name = "gpuos-runtime"', project, re.MULTILINE)
     for text in ("[cuda]", "-torch", "==0.1.1"):
@@ -296,7 +294,7 @@ def test_a_word_of_the_glossary_has_one_meaning() -> None:
     assert not twice, twice
 
 
-def test_a_type_has_a_name_of_its_own() -> None:
+def test_type_names_are_unique() -> None:
     files: dict[str, set[str]] = {}
     for path in sources(".h"):
         name = name_of(path)
@@ -325,7 +323,7 @@ def test_sources_are_ascii() -> None:
     assert not wrong, "not ASCII:\n" + "\n".join(wrong)
 
 
-def test_programs_that_tests_start_find_what_the_test_finds() -> None:
+def test_started_programs_keep_the_python_path() -> None:
     # A gpuos in the PYTHONPATH is lost if a folder replaces it.
     replaced = re.compile(r"PYTHONPATH\W*(=|:|,)\s*(str|f?[\"'])\b")
     wrong = [

@@ -1,7 +1,5 @@
 """The functions of functions.c for Numba, which this prints as PTX."""
 
-from __future__ import annotations
-
 import sys
 
 from numba import cuda, types

@@ -7,8 +7,6 @@ raises unless each function accepts and returns arrays, equals NumPy, and keeps
 the array's memory.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

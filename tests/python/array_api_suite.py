@@ -9,8 +9,6 @@ pytest-json-report and ndindex. The suite's own pytest also loads this file, as 
 plugin.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Runs of `bench` in this process, of sizes that end at once."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

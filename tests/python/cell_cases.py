@@ -4,8 +4,6 @@ In a declaration `@` is its name. In a user `$` is the user's name, and `@` an
 expression of the declared thing that is an int.
 """
 
-from __future__ import annotations
-
 INCLUDES = """
 #include <functional>
 #include <iostream>
@@ -235,7 +233,6 @@ THINGS = [
     ("typedef struct @_s { int a; } @;", "@_s{3}.a + @{1}.a"),
     ("typedef int (*@)(int);", "int(sizeof(@))"),
     ("using @ = int (*)(int);", "int(sizeof(@))"),
-    # Namespaces.
     ("inline namespace @_n { int @ = 3; }", "@", "@ += 10;"),
     ("namespace @_a::@_b { int a = 3; }", "@_a::@_b::a"),
     ("namespace @_n { int f(); } int @_n::f() { return 3; }", "@_n::f()"),

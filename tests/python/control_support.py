@@ -1,7 +1,5 @@
 """A process that serves, clients that behave and clients that do not."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """DLPack's structures as ctypes, and tensors with wrong fields."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The element types, as include/gpuos/dtype_list.h has them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Helpers of the tests of fused functions: special numbers, comparison."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

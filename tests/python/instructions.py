@@ -1,7 +1,5 @@
 """Instructions, counted by valgrind: what a busy machine does not change."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """The language of expressions: its names and the Python functions of them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

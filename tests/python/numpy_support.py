@@ -1,7 +1,5 @@
 """NumPy's functions that the package has, and what their parameters take."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from gpuos import numpy_names

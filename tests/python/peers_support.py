@@ -1,7 +1,5 @@
 """Constructs of other libraries' users, compared with NumPy."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

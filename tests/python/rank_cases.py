@@ -3,8 +3,6 @@
 Each case returns tensors, or dicts of them, which equal eager PyTorch's.
 """
 
-from __future__ import annotations
-
 import tempfile
 
 import torch

@@ -4,8 +4,6 @@ Each case returns its own losses, and parameters that must be equal in all ranks
 to the last bit.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 import torch

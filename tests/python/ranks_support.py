@@ -1,7 +1,5 @@
 """Programs of several ranks on one machine, each a process with a deadline."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

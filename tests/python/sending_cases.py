@@ -4,8 +4,6 @@
 method. It prints the child's answers and this process' own.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import sys

@@ -3,8 +3,6 @@
 A program, its kernels, and what main() returns without and with a device.
 """
 
-from __future__ import annotations
-
 Programs = dict[str, tuple[str, list[str], int, int]]
 
 PROGRAMS: Programs = {

@@ -1,7 +1,5 @@
 """Declarations in two cells, and values that they give."""
 
-from __future__ import annotations
-
 # The text of one cell, the text of the next, and a value after both.
 READINGS = [
     # Operators and members are no variables of the types that they take.

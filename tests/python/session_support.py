@@ -1,7 +1,5 @@
 """Sessions with host code, and what they print."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Arrays and NumPy's agree, or both refuse: tables of calls, NumPy is the oracle."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 from functools import partial
@@ -54,7 +52,7 @@ def values_for(count):
 
 
 @pytest.mark.parametrize("shape", MASKED, ids=str)
-def test_values_at_masks_come_in_their_order(rt, shape):
+def test_masked_assignment_keeps_the_order_of_values(rt, shape):
     random = np.random.default_rng(5)
     start = random.normal(size=shape).astype("float32")
     masks = [random.random(shape) < chance for chance in (0.0, 0.4, 0.7, 1.0)]
@@ -135,7 +133,7 @@ def second_of(ufunc, dtype):
 
 
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=name_of)
-def test_results_in_the_dtype_that_is_asked_for(rt, ufunc):
+def test_ufuncs_return_the_requested_dtype(rt, ufunc):
     names = [dtype.name for dtype in DTYPES]
     for given, asked in itertools.product(DTYPES, names):
         if ufunc is np.ldexp and not (
@@ -284,7 +282,7 @@ OUTS = {
 
 @pytest.mark.parametrize("name", OUTS)
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
-def test_results_in_arrays_that_are_given(rt, name, dtype):
+def test_functions_write_into_given_arrays(rt, name, dtype):
     x = np.array([[-1, 2, 3], [4, 5, -6]]).astype(dtype)
     mask = x > 2
     for of in ("float32", "float64"):

@@ -1,7 +1,5 @@
 """gpuos.array_api: compare each function with NumPy's of the same name."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import itertools
@@ -181,7 +179,7 @@ def test_functions_are_those_of_numpy(rt, name):
 # ---- Other rules of the standard.
 
 
-def test_it_is_the_namespace_of_arrays(rt):
+def test_arrays_return_this_namespace(rt):
     x = rt.zeros(2)
     assert x.__array_namespace__() is xp
     assert x.__array_namespace__(api_version="2022.12") is xp
@@ -192,7 +190,7 @@ def test_it_is_the_namespace_of_arrays(rt):
     assert all(hasattr(xp, name) for name in xp.__all__)
 
 
-def test_it_says_what_it_has(backend):
+def test_namespace_info_lists_devices_and_limits(backend):
     info = xp.__array_namespace_info__()
     default = gpuos.default_runtime().empty(0).device
     assert info.default_device() == default
@@ -239,7 +237,7 @@ def test_numbers_that_do_not_fit_are_refused():
         xp.asarray(300, dtype=xp.uint8)
 
 
-def test_asarray_copies_where_it_is_asked_to(rt):
+def test_asarray_copies_on_request(rt):
     x = rt.array([1.0, 2.0])
     assert xp.asarray(x) is x
     assert xp.asarray(x, copy=False) is x
@@ -254,7 +252,7 @@ def test_asarray_copies_where_it_is_asked_to(rt):
         xp.asarray([1.0], copy=False)
 
 
-def test_arrays_of_others_come_by_dlpack(backend):
+def test_from_dlpack_imports_foreign_arrays(backend):
     theirs = np.arange(3)
     made = xp.from_dlpack(theirs, device=backend)
     theirs[0] = 9
@@ -335,7 +333,7 @@ NEED_SHAPES = {
 
 @as_in_numpy_2
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_are_parts_of_fused_ones(rt, name):
+def test_functions_work_inside_fused_functions(rt, name):
     numpys = getattr(np, name)
     for positional, named in calls(name, np.dtype("float32")):
         if not any(isinstance(x, np.ndarray) for x in positional):

@@ -1,7 +1,5 @@
 """Arrays compute what NumPy's do: operators, functions, methods, assignment."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 
@@ -259,7 +257,7 @@ def test_elements_become_numbers(rt):
             operator.index(wrong)
 
 
-def test_what_is_printed(rt):
+def test_str_and_repr_print_the_values(rt):
     x = rt.array(np.arange(3))
     assert str(x) == "[0 1 2]"
     assert "shape=(3,)" in repr(x)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterable
 
@@ -212,7 +210,7 @@ def test_numpy_takes_an_array(rt):
     assert array.__array__(copy=True).tolist() == [1, 2]
 
 
-def test_dlpack_goes_out_without_a_copy(host):
+def test_dlpack_exports_without_a_copy(host):
     array = host.zeros((2, 3), "int64")
     view = np.from_dlpack(array)
     assert view.shape == (2, 3)
@@ -237,7 +235,7 @@ class Copied:
         return self.array.__dlpack_device__()
 
 
-def test_dlpack_copies_where_it_is_asked_to(host):
+def test_dlpack_copies_on_request(host):
     array = host.zeros(3).reshape(3, 1)[::-1]
     copy = np.from_dlpack(Copied(array))
     array[0] = 9
@@ -245,7 +243,7 @@ def test_dlpack_copies_where_it_is_asked_to(host):
     assert array.tolist() == [[9], [0], [0]]
 
 
-def test_dlpack_refuses_what_it_cannot_do(rt):
+def test_dlpack_refuses_a_foreign_device(rt):
     array = rt.zeros(3)
     with pytest.raises(BufferError, match="device"):
         array.__dlpack__(dl_device=(99, 0))
@@ -256,7 +254,7 @@ def test_dlpack_refuses_what_it_cannot_do(rt):
 @pytest.mark.parametrize(
     "shape", [(), (0,), (3,), (2, 3), (1001,), (40, 2, 30)]
 )
-def test_texts_show_values_as_those_of_numpy_do(rt, shape):
+def test_repr_prints_values_as_numpy_does(rt, shape):
     values = np.arange(np.prod(shape)).reshape(shape).astype("int32")
     x = rt.array(values)
     device = "cuda:0" if rt.backend == "cuda" else "host"
@@ -303,7 +301,7 @@ def test_protocols_of_python_answer_as_in_numpy(rt, value, what):
     assert answers[0] == answers[1]
 
 
-def test_round_is_of_one_number(rt):
+def test_round_requires_one_number(rt):
     x = rt.array([2.567, 1.0])
     assert round(x.sum(), 1) == 3.6
     assert round(x.max()) == 3

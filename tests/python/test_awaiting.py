@@ -1,7 +1,5 @@
 """Callbacks of tickets, and `await ticket`."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading
@@ -105,7 +103,7 @@ def test_many_that_are_pending_together(rt, nap):
     assert all(asyncio.run(main()))
 
 
-def test_those_that_fail(rt):
+def test_awaiting_a_failed_task_raises(rt):
     ticket = failing(rt)
     assert [t for t, _ in called(ticket)] == [ticket]
 
@@ -126,7 +124,7 @@ def test_several_runtimes(backend):
         assert {t for t, _ in called(*tickets)} == set(tickets)
 
 
-def test_a_runtime_that_is_closed_meanwhile(backend):
+def test_closing_a_runtime_calls_pending_callbacks(backend):
     got = threading.Event()
     with gpuos.Runtime(backend=backend) as rt:
         op = rt.define(
@@ -157,7 +155,7 @@ def test_a_cancelled_wait_leaves_the_task(rt, nap, gate):
     assert asyncio.run(main())
 
 
-def test_a_loop_that_is_closed_before_it_is_told(rt, nap):
+def test_a_loop_may_close_before_the_task_is_done(rt, nap):
     async def main():
         task = asyncio.ensure_future(wait())
         await asyncio.sleep(0.01)
@@ -171,7 +169,7 @@ def test_a_loop_that_is_closed_before_it_is_told(rt, nap):
     assert called(nap(1 * MS))
 
 
-def test_a_cancelled_wait_is_told_nothing_when_the_task_is_done(rt, nap, gate):
+def test_a_cancelled_wait_gets_no_result_later(rt, nap, gate):
     seen = []
 
     async def main():
@@ -211,7 +209,7 @@ def test_a_callback_that_raises(rt, nap, monkeypatch):
     assert [str(one.exc_value) for one in raised] == ["mine", "mine"]
 
 
-def test_a_hook_that_raises_takes_no_other_callback_along(nap, monkeypatch):
+def test_a_raising_hook_does_not_stop_other_callbacks(nap, monkeypatch):
     told = threading.Event()
 
     def hook(_):
@@ -260,7 +258,7 @@ assert os.waitpid(child, 0)[1] == 0
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_loop_asks_for_what_is_short_itself(rt, monkeypatch):
+def test_a_loop_polls_short_tasks_itself(rt, monkeypatch):
     """To be told by a thread costs more than such a task."""
     monkeypatch.setattr(
         awaiting, "perf_counter", lambda: 0.0

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import re
 import time
@@ -28,7 +26,7 @@ run_tiny = tiny_run(JIT, TINY)
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_every_row_is_measured_but_those_of_a_gpu(run_tiny, capsys):
+def test_every_row_without_a_gpu_is_measured(run_tiny, capsys):
     before = os.environ["GPUOS_CACHE_DIR"]
     content = run_tiny("--asked")
     may_lack = "needs the cuda backend|expected NVRTC 12.8 or newer"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bench_support import check_rows, tiny_run
@@ -139,7 +137,7 @@ def test_host_row_is_over_the_faster_peer(monkeypatch):
     assert row.value == 50.0 / times[-1]
 
 
-def test_large_arrays_are_beside_torch_compile():
+def test_asked_values_follow_torch_compile():
     row = Row("name", "%", 60, more_is_better=True)
     for theirs, asked in (("not installed", 60), (50.0, 60), (90.0, 85.5)):
         row.peers["torch.compile"] = theirs

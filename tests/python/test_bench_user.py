@@ -1,7 +1,5 @@
 """The output of `bench` for a user; a failing row does not affect others."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -92,7 +90,7 @@ def run_ways(tmp_path):
     ],
     ids="-".join,
 )
-def test_a_row_that_fails_takes_no_other_along(run_ways, ways):
+def test_a_failing_row_does_not_stop_others(run_ways, ways):
     done, content = run_ways(ways)
     assert done.stderr == ""
     rows = content["rows"]
@@ -113,7 +111,7 @@ def test_a_row_that_fails_takes_no_other_along(run_ways, ways):
     assert done.returncode == 1
 
 
-def test_a_bench_that_cannot_begin_tells_the_reason():
+def test_a_bench_that_cannot_start_prints_the_reason():
     done = gpuos_command(
         *("bench", "queue", "--device", 99),
         variables={"GPUOS_BACKEND": "no_backend"},
@@ -125,7 +123,7 @@ def test_a_bench_that_cannot_begin_tells_the_reason():
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_keeps_what_there_is(tmp_path):
+def test_ctrl_c_keeps_the_measured_rows(tmp_path):
     path = tmp_path / "q.json"
     command = [sys.executable, "-m", "gpuos", "bench", "queue", "--json", path]
     with subprocess.Popen(
@@ -170,7 +168,7 @@ def test_a_measuring_process_ends_with_its_parent(tmp_path, name):
     assert "awaited adds beside" not in rest  # the last one's
 
 
-def test_asked_shows_what_is_asked_and_what_is_not_there(run_ways):
+def test_asked_shows_targets_and_missing_packages(run_ways):
     done, _ = run_ways(["works", "lacks"], "--asked")
     assert "other is not installed" in done.stdout
     assert "lacks1 is measured" in done.stdout

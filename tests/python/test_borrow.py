@@ -1,7 +1,5 @@
 """Memory and operators that other code releases in the middle of a call."""
 
-from __future__ import annotations
-
 import fractions
 import gc
 import threading
@@ -169,7 +167,7 @@ def test_free_while_other_arguments_are_read(host):
 
 @pytest.mark.parametrize("form", ["name", "operator", "alias"])
 @pytest.mark.parametrize("many", [False, True])
-def test_an_operator_that_goes_while_its_numbers_are_read(rt, form, many):
+def test_an_operator_may_vanish_while_parameters_are_read(rt, form, many):
     names = [f"p{i}" for i in range(10)]
     x = rt.zeros(1)
 
@@ -207,7 +205,7 @@ def test_an_operator_that_goes_while_its_numbers_are_read(rt, form, many):
         rt.undefine("h")
 
 
-def test_submissions_beside_definitions(rt):
+def test_submissions_run_during_definitions(rt):
     """By name, with a number that lets other threads run."""
     stops = threading.Event()
     x = rt.zeros(1)
@@ -240,7 +238,7 @@ class Name(str):
             self.work()
 
 
-def test_a_name_that_submits_when_it_goes(rt):
+def test_a_name_may_submit_in_its_finalizer(rt):
     """Names are remembered by their objects; letting one go may run code."""
     x = rt.array([2.0], dtype="float32")
     out = rt.zeros(1)
@@ -263,7 +261,7 @@ class Holder(np.ndarray):
 @pytest.mark.parametrize(
     "what", ["runtime", "ticket", "memory", "result", "alias"]
 )
-def test_an_array_that_holds_what_holds_its_runtime_is_collected(host, what):
+def test_cycles_through_an_array_are_collected(host, what):
     del host
     gone = []
     for _ in range(5):

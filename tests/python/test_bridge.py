@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ctypes
 import gc
 import shutil
@@ -93,7 +91,7 @@ def test_a_library_that_links_nothing_runs_requests(library):
         assert run_add(library, _core._bridge(rt)) == 0
 
 
-def test_failures_are_told_as_text(library):
+def test_failures_are_returned_as_text(library):
     with gpuos.Runtime(backend="host") as rt:
         capsule = _core._bridge(rt)
         error = ctypes.create_string_buffer(200)

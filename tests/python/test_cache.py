@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import hashlib
 import os
 import struct
@@ -56,7 +54,7 @@ def cache(tmp_path):
     return Cache(tmp_path)
 
 
-def test_ls_shows_what_is_kept(cache):
+def test_ls_lists_the_entries(cache):
     kept = cache.add("one", entry("one", "axpy.cu", registers=23))
     cache.add("two", entry("two", "relu.cu"), age_s=7300)
     done = cache.run("cache", "ls")
@@ -72,7 +70,7 @@ def test_ls_shows_what_is_kept(cache):
     assert lines[-1] == f"{cache.folder}: 2 images, 2.3 KiB of 512 MiB"
 
 
-def test_verify_finds_what_is_bad_and_prune_removes_it(cache):
+def test_verify_finds_bad_entries_and_prune_removes_them(cache):
     good = cache.add("good")
     cut = cache.add("cut", entry("cut")[:-1])
     moved = cache.add("moved", entry("elsewhere"))
@@ -107,7 +105,7 @@ def test_prune_refuses_a_negative_size(cache):
         gpuos.cache.prune(-1)
 
 
-def test_clear_removes_only_what_is_of_the_cache(cache):
+def test_clear_removes_only_files_of_the_cache(cache):
     cache.add("one")
     notes = cache.folder / "notes.gpuos"
     notes.write_text("mine")

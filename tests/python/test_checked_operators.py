@@ -1,7 +1,5 @@
 """Operators whose accesses are checked: what is reported, and what continues."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -56,7 +54,7 @@ def message(ticket) -> str:
     return str(caught.value)
 
 
-def test_an_index_that_was_moved_is_told_of(rt):
+def test_a_shifted_index_is_reported(rt):
     drawn = list(cases(MANY))
     or_skip(rt.define_many, [case.definition() for case in drawn])
     for case in drawn:
@@ -80,7 +78,7 @@ def test_reads_outside_are_0_and_the_rest_is_done(rt, gather):
     assert message(ticket) == str(caught.value)  # each time
 
 
-def test_others_of_the_same_flush_are_not_told(rt, gather):
+def test_other_tasks_of_the_flush_do_not_fail(rt, gather):
     x = rt.array(np.arange(16, dtype="f4"))
     good = rt.array(np.array([1, 2], "f4"))
     bad = rt.array(np.array([1, 99], "f4"))
@@ -174,7 +172,7 @@ def test_a_large_task_is_checked_tile_by_tile(rt):
         ),
     ],
 )
-def test_another_type_reads_0(rt, line, told):
+def test_reading_another_type_gives_0(rt, line, told):
     op = define(
         rt,
         "typed",
@@ -190,7 +188,7 @@ def test_another_type_reads_0(rt, line, told):
     assert x.numpy().tolist() == [5.0]
 
 
-def test_a_false_assertion_is_told_with_its_text(rt):
+def test_a_false_assertion_is_reported_with_its_text(rt):
     op = define(
         rt,
         "asserts",
@@ -258,7 +256,7 @@ def test_a_heap_is_the_hosts_alone(rt):
     assert out.numpy().tolist() == [3]
 
 
-def test_it_can_be_replaced_by_a_checked_one_and_stays_so(rt):
+def test_a_checked_replacement_stays_checked(rt):
     op = define(
         rt,
         "moved",
@@ -300,7 +298,7 @@ def test_any_number_of_inputs(rt):
     assert "argument 14: there are 3 arguments" in told
 
 
-def test_headers_check_what_they_are_given(rt):
+def test_device_headers_check_their_arguments(rt):
     op = define(
         rt,
         "packs",

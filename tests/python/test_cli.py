@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib
@@ -47,7 +45,7 @@ def files_of(save, dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
-def test_run_gives_what_numpy_gives(backend, save, tmp_path, dtype):
+def test_run_computes_as_numpy(backend, save, tmp_path, dtype):
     (a, b, c), files = files_of(save, dtype, (101, 1003))
     out = tmp_path / "out.npy"
     where = "-o", out, "--backend", backend, "--chunk-mib", 0.05
@@ -96,7 +94,7 @@ REDUCTIONS = [
 ]
 
 
-def test_run_refuses_what_is_wrong(save, tmp_path):
+def test_run_refuses_wrong_arguments(save, tmp_path):
     a = save("a.npy", np.ones((4, 3), dtype="f4"))
     shape = save("shape.npy", np.ones((3, 4), dtype="f4"))
     dtype = save("dtype.npy", np.ones((4, 3)))
@@ -262,7 +260,7 @@ def test_suggestions_of_the_demo_are_commands():
     assert max(map(len, demo.next_lines(lacks_bridge=True))) <= 80
 
 
-def test_bench_says_which_build_has_it(monkeypatch, capsys):
+def test_bench_names_the_missing_build_option(monkeypatch, capsys):
     for name in [name for name in sys.modules if "gpuos.bench" in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "gpuos.bench._loops", None)

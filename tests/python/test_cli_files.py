@@ -1,7 +1,5 @@
 """`python -m gpuos run` with files of every kind, complete or not."""
 
-from __future__ import annotations
-
 import io
 import os
 import resource
@@ -114,7 +112,7 @@ def test_invalid_names_are_refused(capsys, tmp_path, source):
     assert left_in(tmp_path) == before
 
 
-def test_the_longest_name_is_taken(capsys, tmp_path, source):
+def test_the_longest_file_name_is_accepted(capsys, tmp_path, source):
     out = tmp_path / ("a" * os.pathconf(tmp_path, "PC_NAME_MAX"))
     assert run(capsys, source, "-o", out)[0] == 0
     np.testing.assert_array_equal(np.load(out), ONE * 2)
@@ -216,7 +214,7 @@ def test_a_file_that_may_not_grow_is_an_error(tmp_path):
     assert (left_in(tmp_path), out.read_text()) == (["a.npy", "out.npy"], "old")
 
 
-def test_a_full_disk_behind_standard_output_is_an_error():
+def test_writing_standard_output_to_a_full_disk_fails():
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
             [sys.executable, "-m", "gpuos", "cache", "ls"],
@@ -316,7 +314,7 @@ def test_a_demo_has_an_end(capsys, number):
 
 
 @pytest.mark.parametrize("number", [0, 0.5, options.MOST_MIB])
-def test_sizes_that_are_taken(number):
+def test_valid_sizes_are_parsed(number):
     assert options.number_of_bytes("--x", number) == int(number * 2**20)
 
 

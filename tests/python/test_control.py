@@ -1,7 +1,5 @@
 """Requests of a client to a process that serves."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -131,7 +129,7 @@ def test_the_mark_of_an_editor_is_no_text(rt, server, tmp_path, verb):
     assert value_of(rt) == 6.0
 
 
-def test_a_file_that_is_not_there_is_told(server, tmp_path):
+def test_a_missing_file_is_reported(server, tmp_path):
     done = ctl(server.path, "replace", "wave", tmp_path / "none")
     assert done.returncode == 1
     assert "No such file" in done.stderr
@@ -286,7 +284,7 @@ def test_wait_waits_and_leaves_errors_to_the_program(rt, server, gate):
         assert ask(server, "wait") == {"done": True}
 
 
-def test_an_error_is_still_told_after_a_wait(host, tmp_path):
+def test_an_error_is_still_reported_after_a_wait(host, tmp_path):
     bad = or_skip(
         host.define, "bad", source="GPUOS_OPERATOR(bad) { throw 1; }", inputs=0
     )
@@ -379,7 +377,7 @@ def test_each_process_has_its_place_by_its_number(start, tmp_path):
         assert ctl(path, "show", "wave").returncode == 0
 
 
-def test_a_killed_process_leaves_no_place_taken(start, tmp_path):
+def test_a_killed_process_frees_its_path(start, tmp_path):
     path = tmp_path / "job"
     first = start(GPUOS_CONTROL=str(path))
     first.kill()
@@ -389,7 +387,7 @@ def test_a_killed_process_leaves_no_place_taken(start, tmp_path):
     assert ctl(path, "show", "wave").returncode == 0
 
 
-def test_a_bad_place_in_the_environment_is_told(printed_by, tmp_path):
+def test_a_bad_path_in_the_environment_is_reported(printed_by, tmp_path):
     tmp_path.chmod(0o755)
     text = (
         "import gpuos\nfor _ in range(2):\n"

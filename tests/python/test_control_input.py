@@ -1,7 +1,5 @@
 """For any input, the process that serves continues to compute."""
 
-from __future__ import annotations
-
 import json
 import random
 
@@ -139,14 +137,14 @@ def test_other_threads_run_while_a_message_is_read(printed_by):
     assert printed_by(TURNS) == "True\n"
 
 
-def test_a_message_may_come_in_pieces(server):
+def test_a_message_may_arrive_in_pieces(server):
     with connected(server.path) as connection:
         for byte in line_of({"command": "show", "op": "spare"}):
             connection.sendall(bytes([byte]))
         assert json.loads(connection.recv(1 << 16))["operator"] == "spare"
 
 
-def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(printed_by):
+def test_a_closed_client_sends_no_sigpipe(printed_by):
     text = """
 import gpuos, signal, socket, tempfile
 from gpuos.control import client

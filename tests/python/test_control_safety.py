@@ -1,7 +1,5 @@
 """Permissions of the socket; clients that misbehave have no effect."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -72,7 +70,7 @@ def test_a_folder_that_others_may_enter_is_refused(host, tmp_path, mode):
 
 
 @only_root
-def test_a_folder_of_somebody_else_is_refused(host, tmp_path):
+def test_a_folder_of_another_user_is_refused(host, tmp_path):
     os.chown(tmp_path, 65534, 65534)
     with pytest.raises(gpuos.InvalidArgument, match="of user 65534"):
         gpuos.serve(tmp_path / "s", runtime=host)
@@ -216,7 +214,7 @@ def test_a_file_that_took_the_place_stays(host, tmp_path):
     assert server.path.read_text() == "of somebody else"
 
 
-def test_a_folder_that_moves_takes_the_socket_along(host, tmp_path):
+def test_the_socket_moves_with_its_folder(host, tmp_path):
     folder = tmp_path / "run"
     with gpuos.serve(folder / "s", runtime=host):
         folder.rename(tmp_path / "moved")
@@ -249,7 +247,7 @@ def test_close_ends_everything(host, tmp_path, monkeypatch):
         listed(server.path)
 
 
-def test_no_more_threads_leave_nothing_behind(host, tmp_path, monkeypatch):
+def test_a_failed_thread_start_leaves_nothing(host, tmp_path, monkeypatch):
     started = []
     start = threading.Thread.start
 
@@ -311,7 +309,7 @@ def test_clients_that_say_nothing_are_left_after_a_time(server, monkeypatch):
     assert listed(server.path)
 
 
-def test_a_client_that_drips_is_left_after_a_time(server, monkeypatch):
+def test_a_slow_client_is_dropped(server, monkeypatch):
     monkeypatch.setattr(servers, "MOST_S", 0.3)
     sent = 0
     with (
@@ -325,9 +323,7 @@ def test_a_client_that_drips_is_left_after_a_time(server, monkeypatch):
     assert sent < 10_000
 
 
-def test_a_client_that_takes_nothing_is_left_after_a_time(
-    server, host, monkeypatch
-):
+def test_a_client_that_reads_nothing_is_dropped(server, host, monkeypatch):
     # An answer that does not fit into the kernel's buffers.
     for number in range(40):
         host.define("n" * 10_000 + str(number), "o = x")

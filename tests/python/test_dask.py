@@ -3,8 +3,6 @@
 A test that would wait for ever fails at its deadline.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

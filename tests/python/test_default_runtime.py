@@ -1,7 +1,5 @@
 """The runtimes that a process shares."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 
@@ -13,7 +11,7 @@ import gpuos
 from gpuos import _core
 
 
-def test_it_is_one_for_each_device(rt):
+def test_each_device_has_one_default_runtime(rt):
     own = gpuos.default_runtime(rt.backend)
     assert own is gpuos.default_runtime(rt.backend)
     assert own is not rt
@@ -35,7 +33,7 @@ def test_without_a_gpu_it_is_the_hosts():
         assert gpuos.default_runtime().backend == "cuda"
 
 
-def test_threads_that_come_first_share_one(printed_by):
+def test_concurrent_first_calls_share_one_runtime(printed_by):
     printed_by("""
 import threading, gpuos
 start, found = threading.Barrier(8), []
@@ -92,7 +90,7 @@ def test_a_missing_gpu_is_named(monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_child_of_a_fork_has_its_own(printed_by):
+def test_a_forked_child_makes_its_own_runtime(printed_by):
     printed_by("""
 import os, warnings
 warnings.simplefilter("ignore")
@@ -113,7 +111,7 @@ assert gpuos.default_runtime("host") is parents
 
 
 @pytest.mark.torch
-def test_pytorch_uses_it(rt):
+def test_pytorch_uses_the_default_runtime(rt):
     torch = pytest.importorskip("torch")
     gt = pytest.importorskip("gpuos.torch")
     device = "cpu" if rt.backend == "host" else "cuda"
@@ -164,6 +162,6 @@ assert most < 20, most
 """
 
 
-def test_a_timer_that_goes_on_makes_one_runtime(printed_by):
+def test_signals_while_it_starts_make_one_runtime(printed_by):
     """Its handlers would come amid each other until Python's stack ends."""
     printed_by(OFTEN)

@@ -1,7 +1,5 @@
 """Parameters with default values, which a replacement may add."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re
@@ -174,7 +172,7 @@ def test_a_default_value_is_a_number(rt, wrong):
         rt.define("op", "o = x + a", params={"a": wrong})
 
 
-def test_a_replacement_keeps_what_is_not_said(rt):
+def test_a_replacement_keeps_unstated_defaults(rt):
     op = rt.define("op", "o = x + a", params=BASE)
     rt.replace(op, "o = x + a + b", params=BASE | {"b": ("float32", 4)})
     rt.replace(op, "o = x + a - b")
@@ -187,7 +185,7 @@ def test_a_replacement_keeps_what_is_not_said(rt):
     ]
 
 
-def test_an_alias_takes_what_its_target_takes(rt):
+def test_an_alias_uses_the_defaults_of_its_target(rt):
     op = rt.define("op", "o = x + a", params=BASE)
     more = rt.define(
         "more", "o = x + a + b", params=BASE | {"b": ("float32", 4)}
@@ -334,7 +332,7 @@ def fits(before, after):
     )
 
 
-def test_a_misfit_says_what_differs(rt):
+def test_a_refused_replacement_names_the_difference(rt):
     seen = set()
     for before in definitions():
         op = or_skip(rt.define, "f", params=before[2], **before[3])

@@ -3,8 +3,6 @@
 An operation reads the values at the time when it was written.
 """
 
-from __future__ import annotations
-
 import itertools
 import resource
 
@@ -31,7 +29,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_line_is_what_a_fused_function_is(rt, line):
+def test_deferred_lines_make_the_tasks_of_a_fused_function(rt, line):
     x = rt.array(START)
     function = eval(f"lambda x, row: {line.replace('x[0]', 'row')}", {"np": np})
     before = tasks(rt)
@@ -71,7 +69,7 @@ def test_unread_results_are_not_computed(rt):
     assert tasks(rt) == before + 1
 
 
-def test_a_result_that_is_kept_is_written_beside_others(rt):
+def test_a_kept_intermediate_result_is_written(rt):
     x = rt.array(START)
     before = tasks(rt)
     y = x * 2
@@ -215,7 +213,7 @@ def test_a_long_chain_uses_flat_memory(rt):
     assert grown < 8 << 10, "KiB"
 
 
-def test_more_than_one_task_can_take(rt):
+def test_deferred_work_beyond_one_task_is_split(rt):
     """40 operands and 40 results, then 100 of each other."""
     xs = [rt.full(5, i, "f8") for i in range(40)]
     total = xs[0]
@@ -232,7 +230,7 @@ def test_more_than_one_task_can_take(rt):
     assert y.tolist() == [1 + 0.5 * sum(range(100))] * 5
 
 
-def test_freed_and_closed(rt):
+def test_freed_and_closed_operands_are_computed_before(rt):
     x = rt.array(START)
     y, z = x + 1, x + 2
     x.free()

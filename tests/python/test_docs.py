@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect
@@ -59,7 +57,7 @@ PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
+def test_blocks_of_a_page_print_the_stated_output(page, run_python):
     texts = [text for text, _ in blocks(page)]
     need_nvrtc(texts)
     need_torch(texts)
@@ -124,7 +122,7 @@ STARTS = {
 MARKS = {"torchrun": pytest.mark.torch, "Dask": pytest.mark.dask}
 
 
-def test_all_of_them_are_run():
+def test_every_program_of_the_page_is_tested():
     assert list(PROGRAMS) == list(STARTS)
     assert PAGE.read_text("utf-8").count("```py\n") == len(PROGRAMS)
 
@@ -132,7 +130,7 @@ def test_all_of_them_are_run():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=MARKS.get(name, ())) for name in STARTS]
 )
-def test_a_program_prints_what_the_page_says(name, tmp_path):
+def test_programs_print_the_output_of_the_page(name, tmp_path):
     start, needed = STARTS[name]
     pytest.importorskip(needed)
     text, output = PROGRAMS[name]

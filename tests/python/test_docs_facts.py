@@ -1,7 +1,5 @@
 """Lists in pages match the code: names, defaults, commands, files."""
 
-from __future__ import annotations
-
 import builtins
 import importlib
 import re

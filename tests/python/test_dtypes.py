@@ -1,7 +1,5 @@
 """Element types other than the four of the built-in operators."""
 
-from __future__ import annotations
-
 import platform
 import sys
 
@@ -153,7 +151,7 @@ def test_short_floats_are_float32s_rounded(rt, short):
             np.testing.assert_array_equal(numbers_of(rt, got), want.numpy())
 
 
-def test_booleans_come_and_go(host):
+def test_booleans_are_read_and_written(host):
     array = host.array([True, False, True])
     assert array.dtype == np.bool_
     assert np.from_dlpack(array[::2]).tolist() == [True, True]
@@ -214,9 +212,7 @@ def test_a_number_of_python_becomes_eight_bits(rt, dtype, numbers, wanted, way):
 
 
 @pytest.mark.parametrize("dtype", OTHERS)
-def test_what_numpy_lacks_needs_ml_dtypes_only_for_numpy(
-    rt, dtype, monkeypatch
-):
+def test_short_floats_need_ml_dtypes_only_for_numpy(rt, dtype, monkeypatch):
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     array = rt.zeros((2, 3), dtype)
     size = ROWS[dtype].bytes
@@ -233,7 +229,7 @@ def test_what_numpy_lacks_needs_ml_dtypes_only_for_numpy(
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_numpy_lacks_is_that_of_ml_dtypes(rt, name):
+def test_short_floats_use_the_dtypes_of_ml_dtypes(rt, name):
     dtype = getattr(pytest.importorskip("ml_dtypes"), name)
     source = np.arange(6).astype(dtype).reshape(2, 3)
     array = rt.array(source)
@@ -247,7 +243,7 @@ def test_what_numpy_lacks_is_that_of_ml_dtypes(rt, name):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_functions_of_numpy_know_what_it_lacks(rt, name):
+def test_functions_of_numpy_accept_short_floats(rt, name):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     dtype = getattr(ml_dtypes, name)
     most = float(ml_dtypes.finfo(dtype).max)

@@ -1,7 +1,5 @@
 """x[i] reads one element: a number of NumPy's, which no later write changes."""
 
-from __future__ import annotations
-
 import copy
 import operator
 import random
@@ -106,7 +104,7 @@ class Lockstep:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_statements_are_those_of_numpy(rt, dtype):
+def test_random_statements_match_numpy(rt, dtype):
     for seed in range(12):
         program = Lockstep(rt, seed, dtype)
         for step in range(60):

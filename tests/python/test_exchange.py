@@ -1,7 +1,5 @@
 """Types with DLPack's C exchange API, made of ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import ClassVar
 
@@ -167,7 +165,7 @@ def test_invalid_capsules_are_ignored(host, ones, value):
         host.submit("copy", kind(ones), out=ones)
 
 
-def test_types_come_and_go(host, ones):
+def test_producer_types_may_be_short_lived(host, ones):
     for _ in range(300):
         x = make_type()(ones)
         host.wait(host.submit("copy", x, out=ones))

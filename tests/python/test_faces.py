@@ -5,8 +5,6 @@ of a function leads to the program of the fused one: operators, methods, arrays,
 the array API, expressions and PyTorch's requests.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 import time
@@ -385,7 +383,7 @@ def test_a_reduction_is_one_program(rt, name):
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_a_reduction_beside_others_is_one_program(rt, name):
+def test_a_reduction_and_operations_are_one_program(rt, name):
     function = ways_of(name)[0]
     y, x = (rt.array(sample(FLOATS[1], seed=i)[:15]) for i in range(2))
     y, x = y.reshape(3, 5), x.reshape(3, 5)

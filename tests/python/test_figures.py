@@ -1,7 +1,5 @@
 """scripts/figures: what was measured becomes tables and pictures, and names."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json
@@ -208,7 +206,7 @@ def test_the_readme_has_what_was_measured(program):
         assert found["CUDA graph"] == pytest.approx(factor, rel=0.02)
 
 
-def test_what_the_first_screen_says_of_replacing_is_measured():
+def test_the_readmes_pause_is_measured():
     part = README.partition("<!-- queue -->")[2].partition("<!-- end -->")[0]
     pause = re.search(r"pauses for ([\d,.]+) us \(worst ([\d,.]+)\)", README)
     assert pause
@@ -235,7 +233,7 @@ def test_a_run_becomes_the_table(readme, write):
 
 
 @pytest.mark.parametrize("gone", ["row", "value", "marker", "queue"])
-def test_what_is_missing_is_named(readme, write, tmp_path, gone):
+def test_missing_rows_are_named(readme, write, tmp_path, gone):
     rows = list(torch_rows())
     name = "decode step, changing"
     path = tmp_path / "measurements.md"

@@ -4,8 +4,6 @@ Under a Python without a GIL they run at the same time; under one with a GIL the
 take turns as often as it can be had. NumPy says what is right.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import sys
@@ -320,7 +318,7 @@ def test_threads_do_the_same_at_once(world, work):
     assert has_gil() == had_gil
 
 
-def test_threads_do_everything_at_once(world):
+def test_threads_call_everything_concurrently(world):
     def body(number):
         chosen = random.Random(number)
         for _ in range(3):

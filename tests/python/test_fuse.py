@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import enum
 import gc
 import inspect
@@ -91,7 +89,7 @@ def test_other_arguments_decide_what_is_traced(rt):
     assert len(traces) == 5
 
 
-def test_equal_static_arguments_of_other_types_are_traced_anew(rt):
+def test_equal_static_arguments_of_other_types_are_traced_again(rt):
     f = rt.fuse(lambda x, k: x * k[0])
     x = make(rt, [1, 2], "int32")
     assert f(x, (1,)).dtype == np.int32
@@ -192,7 +190,7 @@ def test_a_fused_function_may_call_another(rt):
     assert gate.programs() == []
 
 
-def test_a_program_tells_of_itself(rt):
+def test_a_program_describes_itself(rt):
     f = rt.fuse(lambda x, k: (x * k + 1, (x * k).sum()))
     program = f.warm(rt.zeros((2, 3)), 2.0)
     assert program.inputs == [("float32", 2)]
@@ -228,7 +226,7 @@ def test_a_fused_function_that_knows_itself_is_collected(host):
 
 
 @pytest.mark.torch
-def test_tensors_are_taken(rt):
+def test_fused_functions_accept_tensors(rt):
     torch = pytest.importorskip("torch")
     device = "cuda" if rt.backend == "cuda" else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
@@ -272,7 +270,7 @@ def copying_compiler(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("copying_compiler")
-def test_code_of_programs_that_are_gone_leaves_room():
+def test_code_of_dropped_programs_is_unloaded():
     """More of them are compiled than the operator table has slots."""
     functions = [np.add, np.subtract, np.multiply, np.maximum, np.minimum]
 
@@ -333,7 +331,7 @@ def a_text(x, mode):
         (a_text, "the value of 'mode'"),
     ],
 )
-def test_many_programs_of_one_function_are_told_and_bounded(
+def test_many_programs_of_one_function_warn_and_are_bounded(
     host, function, told
 ):
     fused = host.fuse(function)

@@ -1,7 +1,5 @@
 """Forbidden code in a fused function is refused, with the line."""
 
-from __future__ import annotations
-
 import inspect
 import linecache
 import math
@@ -134,7 +132,7 @@ def test_the_line_is_named(host, function, told):
     assert line in [entry.lineno + 1 for entry in caught.traceback]
 
 
-def test_a_changed_argument_says_to_return_it(host):
+def test_changing_an_argument_says_to_return_it(host):
     with pytest.raises(gpuos.InvalidArgument, match="return x, and give out=x"):
         host.fuse(add_in_place)(host.zeros(3))
 
@@ -277,7 +275,7 @@ def test_functions_take_values_only():
         F.relu(CAPTURED)
 
 
-def test_a_closed_runtime_is_told():
+def test_a_closed_runtime_is_reported():
     rt = gpuos.Runtime(backend="host")
     f = rt.fuse(lambda x: x + 1)
     x = rt.zeros(3)
@@ -498,7 +496,7 @@ def test_shifts_of_two_axes_are_refused(host):
             host.fuse(lambda x, by=shift: np.roll(x, by, 0))(host.ones(2))
 
 
-def test_an_array_beside_values_is_refused_by_name(host):
+def test_a_captured_array_is_refused_by_name(host):
     a = host.ones(2)
     with pytest.raises(gpuos.InvalidArgument, match="must be an argument"):
         host.fuse(lambda x, k: x + F.where(x > 0, a, k))(a, 1.5)
@@ -516,7 +514,7 @@ def test_arguments_that_are_no_tuple_or_dict_are_refused(host):
 
 
 @pytest.mark.parametrize("function", [np.matmul, np.dot, np.inner, np.multiply])
-def test_a_list_beside_an_array_is_not_read(host, function):
+def test_a_list_operand_is_refused_unread(host, function):
     with pytest.raises((gpuos.InvalidArgument, TypeError)):
         host.fuse(lambda x: function(x, [1.0, 2.0]))(host.ones(2))
     for operation in (operator.matmul, operator.mul):

@@ -1,7 +1,5 @@
 """A fused function without a runtime gives arrays of the library it is given."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +98,7 @@ def test_results_come_in_the_order_of_the_stream(device):
 
 
 @pytest.mark.torch
-def test_in_a_scheduler_it_is_in_its_order(device):
+def test_fused_functions_keep_the_order_of_a_scheduler(device):
     import gpuos.torch as gt  # noqa: PLC0415
 
     with torch.no_grad(), gt.scheduler():

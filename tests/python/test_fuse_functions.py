@@ -3,8 +3,6 @@
 `test_vocabulary.py` has the functions themselves.
 """
 
-from __future__ import annotations
-
 import decimal
 import itertools
 import math
@@ -45,7 +43,7 @@ def test_integers_compare_exactly(rt, function):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float16"])
-def test_clip_has_one_dtype_for_three(rt, dtype):
+def test_clip_promotes_all_three_arguments(rt, dtype):
     x = np.array([0, 1, 7, 100]).astype(dtype)
     one, wide = np.float32(1.5), np.int64(3)
     for pair in [(-0.5, one), (-0.5, wide), (0.5, 2**40), (True, 2.5)]:
@@ -177,7 +175,7 @@ def test_complex_numbers_are_not_rounded_before_they_meet(rt, dtype, count):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_a_complex_array_is_no_real_one(rt, dtype):
+def test_casting_complex_to_real_is_refused(rt, dtype):
     x = sample(np.dtype(dtype))
     with pytest.raises(gpuos.InvalidArgument, match="real or absolute"):
         run(rt, lambda x: x.astype("float32"), x)
@@ -199,7 +197,7 @@ def softmax(x, axis):
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, None])
-def test_softmax_and_what_is_near(rt, axis):
+def test_softmax_and_log_softmax_match_numpy(rt, axis):
     x = np.random.default_rng(0).normal(0, 3, (7, 9))
     sums = np.log(np.exp(x).sum(axis, keepdims=True))
     close = {"rtol": 1e-12, "atol": 1e-12}
@@ -257,7 +255,7 @@ def test_rows_of_nothing_have_a_softmax(rt, shape, axis):
         rt.fuse(lambda x: x.max(axis))(x)
 
 
-def test_parts_that_are_joined_are_rows_of_their_own(host):
+def test_sums_of_concatenated_parts_keep_every_bit(host):
     x, y = np.random.default_rng(3).random((2, 300, 3))
     parts = [host.array(part) for part in (x[:7], y, x)]
     joined = host.fuse(lambda *parts: np.concatenate(parts).sum(0))

@@ -4,8 +4,6 @@ Their names are those of the package's table. `test_vocabulary.py` has the
 elementwise functions.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -164,7 +162,7 @@ def test_known_properties_choose_while_tracing(rt, function):
 
 
 @pytest.mark.parametrize("name", ["frexp", "modf", "isposinf", "isneginf"])
-def test_the_odd_numbers(rt, name):
+def test_special_numbers_match_numpy(rt, name):
     special = [
         0,
         -0.0,

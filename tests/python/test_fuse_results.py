@@ -1,7 +1,5 @@
 """New results of fused functions, in memory of results that were dropped."""
 
-from __future__ import annotations
-
 import random
 import sysconfig
 

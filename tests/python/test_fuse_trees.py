@@ -1,7 +1,5 @@
 """Lists, dicts and tuples of arrays as arguments and results; many of them."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -91,7 +89,7 @@ def filled(tree, values):
     return Pair(*parts) if isinstance(tree, Pair) else type(tree)(parts)
 
 
-def test_every_small_tree_comes_back_as_it_was(rt):
+def test_every_small_tree_is_returned_unchanged(rt):
     x = rt.array(X)
     for tree in small_trees(2):
         fused = rt.fuse(
@@ -100,7 +98,7 @@ def test_every_small_tree_comes_back_as_it_was(rt):
         same(fused(x), filled(tree, (X + k for k in range(9))))
 
 
-def test_structures_are_told_apart(rt):
+def test_different_structures_are_traced_separately(rt):
     @rt.fuse
     def total(tree):
         parts = tree.values() if isinstance(tree, dict) else tree
@@ -120,7 +118,7 @@ EQUAL += [[((1,),), ((True,),)], [frozenset({1}), frozenset({1.0})]]
 
 
 @pytest.mark.parametrize("keys", EQUAL, ids=str)
-def test_equal_keys_are_told_apart(host, keys):
+def test_equal_keys_of_other_types_are_distinct(host, keys):
     x = host.array(X)
     of_dicts = host.fuse(lambda d: d["x"] * len(f"{next(iter(d))!r}"))
     of_tuples = host.fuse(lambda x, keys: x * len(f"{keys[0]!r}"))
@@ -194,7 +192,7 @@ def test_a_method(rt):
     same(Model(rt.array(Y)).step(state), {"p": X * Y, "v": Y * Y})
 
 
-def test_others_in_containers():
+def test_numpy_arrays_in_containers_are_accepted():
     fused = gpuos.fuse(lambda d: {"y": d["x"] + 1})
     made = fused({"x": X})
     assert type(made["y"]) is np.ndarray

@@ -1,7 +1,5 @@
 """Views in a fused function: part of its one task, as NumPy makes them."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -58,7 +56,7 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_it_is_one_task_and_one_program_for_all_shapes(rt, function):
+def test_views_are_one_task_for_all_shapes(rt, function):
     fused = rt.fuse(function)
     for shape in [(5, 6), (3, 4), (6, 8), (2, 2)]:
         x = array(*shape)  # of an even number of columns
@@ -72,7 +70,7 @@ def test_it_is_one_task_and_one_program_for_all_shapes(rt, function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_compiled_it_gives_the_same(rt, function):
+def test_compiled_views_give_the_same(rt, function):
     fused = rt.fuse(function)
     on = rt.array(array(5, 6))
     interpreted = fused(on).numpy()
@@ -112,7 +110,7 @@ def test_every_shape_of_small_values(rt):
     assert small_views.first_finding_of_shapes(rt) == ""
 
 
-def test_everything_that_is_joined_of_small_values(rt):
+def test_small_joins_match_numpy(rt):
     assert small_views.first_finding_of_joins(rt) == ""
 
 
@@ -120,7 +118,7 @@ def first_last(x):
     return np.concatenate([-x[..., 1:], x[..., :1]], -1)
 
 
-def test_parts_of_other_lengths_are_tasks_of_one_call(rt):
+def test_parts_of_unequal_length_are_two_tasks(rt):
     x = array(3, 4)
     on = rt.array(x)
     fused = rt.fuse(first_last)
@@ -133,7 +131,7 @@ def test_parts_of_other_lengths_are_tasks_of_one_call(rt):
     assert len(fused.programs()[0].outputs) == 1
 
 
-def test_what_is_joined_is_written_where_the_call_says(rt):
+def test_a_concatenation_writes_into_out(rt):
     x = array(3, 4)
     out = rt.array(np.full((8, 3), -1, "float32"))
     rt.fuse(first_last)(rt.array(x), out=out[::2].T)
@@ -183,7 +181,7 @@ def test_an_output_that_overlaps_a_view_is_refused(rt):
     np.testing.assert_array_equal(x.numpy(), array(6))
 
 
-def test_an_output_may_be_what_a_view_is(rt):
+def test_an_output_may_be_an_input_view(rt):
     x = rt.array(array(6))
     rt.fuse(lambda x: x[1:] * 2)(x, out=x[1:])
     wanted = array(6)
@@ -191,7 +189,7 @@ def test_an_output_may_be_what_a_view_is(rt):
     np.testing.assert_array_equal(x.numpy(), wanted)
 
 
-def test_outputs_may_be_what_views_of_one_shape_are(rt):
+def test_outputs_may_swap_input_views(rt):
     x = rt.array(array(2, 4))
     swapped = rt.fuse(lambda x: (x[1] + 0, x[0] + 0))
     swapped(x, out=(x[0], x[1]))

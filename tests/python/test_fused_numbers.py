@@ -1,7 +1,5 @@
 """Computations of numbers alone in a fused function give Python's results."""
 
-from __future__ import annotations
-
 import gc
 import math
 import operator
@@ -90,7 +88,6 @@ def text_for(rng: random.Random) -> str:
 
 
 def outcome(function, *args):
-    """The result, or the error."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -372,7 +369,7 @@ def test_an_array_without_axes_is_computed_with_as_arrays_are(host, dtype):
             assert got.numpy().tobytes() == wanted.numpy().tobytes()
 
 
-def test_an_array_without_axes_stays_what_it_was(host):
+def test_a_zero_dimensional_argument_is_not_changed(host):
     fused, k = host.fuse(begun_again), np.array(2)
     assert fused(host.ones(2), k).numpy().tolist() == [9, 9]
     k[()] = 1
@@ -437,7 +434,7 @@ class Hooked(np.float64):
         return np.float64(float(self) * other)
 
 
-def test_a_call_amid_a_call_changes_no_program(host):
+def test_a_nested_call_changes_no_program(host):
     def function(x, op, k):
         return x + k * 2 if op == "add" else x * (k * 2)
 
@@ -455,7 +452,7 @@ def test_a_call_amid_a_call_changes_no_program(host):
     assert fused(new, "add", Hooked(3)).numpy().tolist() == [300] * 3
 
 
-def test_ctrl_c_after_a_number_was_asked_for_arrives(host):
+def test_ctrl_c_during_a_trace_is_raised(host):
     def function(x, k):
         try:
             return x * x[k]

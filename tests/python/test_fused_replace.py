@@ -1,7 +1,5 @@
 """Fused functions that are replaced while they are called."""
 
-from __future__ import annotations
-
 import threading
 from typing import NamedTuple
 
@@ -16,7 +14,7 @@ def a(rt):
     return rt.array([1.0, 2.0, 3.0], "f4")
 
 
-def test_calls_run_what_the_function_is(rt, a):
+def test_calls_run_the_newest_function(rt, a):
     f = rt.fuse(lambda x, y: x + y)
     before = f(a, a)
     assert f.version == 1
@@ -80,7 +78,9 @@ GIVEN = {
 @pytest.mark.parametrize("after", RESULTS)
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("replacements", [1, 3])
-def test_what_it_gives_stays_the_same(a, before, after, given, replacements):
+def test_a_replacement_keeps_the_kind_of_result(
+    a, before, after, given, replacements
+):
     def of(name):
         function = RESULTS[name]
         return lambda p, q: function(p["x"] if "tree" in given else p, q)
@@ -115,7 +115,7 @@ def test_a_function_that_calls_it_is_refused(a, given):
     assert f.version == 1
 
 
-def test_what_it_gives_stays_the_same_though_a_part_was_replaced(a):
+def test_replacing_a_part_keeps_the_kind_of_result(a):
     for x in GIVEN["numpy"](a)[0], a:
         f = gpuos.fuse(lambda x: x + 1)
         g = gpuos.fuse(lambda x, f=f: f(x) * 10)
@@ -155,7 +155,7 @@ def test_a_function_that_cannot_be_traced_changes_nothing(rt, a):
     np.testing.assert_array_equal(f(a), [2, 3, 4])
 
 
-def test_a_transaction_refuses_it(rt, a):
+def test_a_transaction_refuses_fused_functions(rt, a):
     f = rt.fuse(lambda x: x + 1)
     with (
         rt.transaction(),
@@ -167,7 +167,7 @@ def test_a_transaction_refuses_it(rt, a):
     np.testing.assert_array_equal(f(a), [2, 3, 4])
 
 
-def test_arrays_of_others_are_given_as_before():
+def test_results_stay_numpy_arrays_after_a_replacement():
     f = gpuos.fuse(lambda x: x + 1)
     x = np.arange(3.0)
     np.testing.assert_array_equal(f(x), x + 1)

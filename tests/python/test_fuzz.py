@@ -1,7 +1,5 @@
 """Some of the random cases of tests/fuzz, always the same ones."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from collections import Counter
@@ -108,7 +106,7 @@ def test_each_argument_of_each_function_as_a_share_of_wrong_things():
     assert table.calls > 10_000
 
 
-def test_everything_public_is_drawn():
+def test_every_public_function_is_drawn():
     assert calls.missing() == []
     drawn = {
         line.function
@@ -134,7 +132,7 @@ def test_everything_public_is_drawn():
         ("rt.__init_subclass__() or rt.close()", None),
     ],
 )
-def test_what_is_a_finding(text, said):
+def test_only_unexpected_failures_are_findings(text, said):
     failure = children.run(children.Wanted(0, 0, 0, text=text))
     assert (failure is None) == (said is None), failure
     assert said is None or said in failure.text
@@ -147,7 +145,7 @@ def test_a_case_that_does_not_end(monkeypatch):
     assert "most recent call first" in failure.text
 
 
-def test_a_message_without_what_came_is_listed():
+def test_errors_without_the_given_value_are_listed():
     judge = wrong_objects.Judge()
     judge.look_at(gpuos.InvalidArgument("shape: expected 2 axes, got 3"))
     judge.look_at(gpuos.InvalidArgument("shape: this is wrong"))
@@ -174,7 +172,7 @@ def test_many_files_are_right():
     assert 100 < right.count(True) < 900
 
 
-def test_a_lie_that_is_believed_is_a_finding():
+def test_accepted_wrong_metadata_is_a_finding():
     case = dlpack.Case(2, 32, (3,), None, 0)
     assert dlpack.finding(case) == ""
     told = dlpack.Case(2, 32, (3,), None, 0, wrong="size")

@@ -1,7 +1,5 @@
 """A few of the random tasks of tests/fuzz, always the same ones."""
 
-from __future__ import annotations
-
 import submissions
 
 COUNT = 300

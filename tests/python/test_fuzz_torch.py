@@ -1,7 +1,5 @@
 """A few of the random lines of PyTorch of tests/fuzz, always the same ones."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("torch")

@@ -1,7 +1,5 @@
 """The pictures of the gallery are those that NumPy makes in another way."""
 
-from __future__ import annotations
-
 import importlib
 import struct
 import sys

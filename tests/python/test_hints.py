@@ -1,7 +1,5 @@
 """Errors that say what to do, or what there is instead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -35,7 +33,7 @@ def compiled(body: str, include: str = "", **keywords: Any) -> gpuos.JitModule:
         ("curandState s;", "curandState: add #include <curand_kernel.h>"),
     ],
 )
-def test_a_missing_name_says_which_include_brings_it(body, hint):
+def test_a_missing_name_suggests_its_include(body, hint):
     with pytest.raises(gpuos.CompileError) as caught:
         compiled(body)
     assert hint in str(caught.value)
@@ -50,7 +48,7 @@ def test_a_missing_name_says_which_include_brings_it(body, hint):
         ("vector", "CCCL does not have <vector>"),
     ],
 )
-def test_a_missing_header_says_what_there_is(header, hint):
+def test_a_missing_header_suggests_a_header(header, hint):
     with pytest.raises(gpuos.CompileError) as caught:
         compiled("*x = 1;", f"#include <{header}>")
     assert hint in str(caught.value)
@@ -135,18 +133,18 @@ def test_a_count_cannot_be_traced(rt):
         often(rt.array(np.ones(2, np.float32)))
 
 
-def test_memory_that_there_is_not_is_told(host):
+def test_a_failed_allocation_names_its_size(host):
     with pytest.raises(MemoryError, match="expected 400000000000000 bytes"):
         host.empty(10**14)
 
 
-def test_completion_shows_what_is_public():
+def test_completion_lists_public_names():
     assert dir(gpuos) == gpuos.__all__
     torch = pytest.importorskip("gpuos.torch", exc_type=ImportError)
     assert dir(torch) == torch.__all__
 
 
-def test_objects_show_what_they_are():
+def test_reprs_describe_objects():
     assert repr(gpuos.KernelArgs(1, 2.5, np.int8(3), None)) == (
         "gpuos.KernelArgs(1, 2.5, int8, pointer)"
     )

@@ -1,7 +1,5 @@
 """Inputs of an operator by place and by name."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

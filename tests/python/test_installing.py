@@ -1,7 +1,5 @@
 """An installation runs without other packages; checks of a release."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -105,7 +103,7 @@ extern "C" int f(const char* path) {
 """
 
 
-def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, printed_by):
+def test_modules_linked_with_the_stubs_need_glibc_2_28(tmp_path, printed_by):
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not compiler or not shutil.which("nm"):
         pytest.skip("no C++ compiler")

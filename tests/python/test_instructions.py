@@ -4,8 +4,6 @@ Valgrind counts them, so they do not depend on the load of the machine.
 Instructions of Python and NumPy are excluded, because they differ by release.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

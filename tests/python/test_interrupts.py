@@ -1,7 +1,5 @@
 """Ctrl-C in what takes long: the call ends, and nothing of it happened."""
 
-from __future__ import annotations
-
 import moments
 import pytest
 

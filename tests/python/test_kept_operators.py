@@ -1,7 +1,5 @@
 """Native code of the host backend that outlives its process."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess
@@ -103,7 +101,7 @@ def test_an_edited_header_is_seen(machine):
     assert "CompileError" in process.communicate(timeout=COMPILE_S)[1]
 
 
-def test_another_compiler_or_another_way_to_call_it(machine, monkeypatch):
+def test_another_compiler_or_environment_recompiles(machine, monkeypatch):
     machine.run()
     monkeypatch.setenv("CXX", f"{machine.compiler} -g0")
     assert machine.run() == ([7, 15], 2)

@@ -141,12 +141,12 @@ def test_an_image_needs_no_compiler_to_be_read(tmp_path):
 @pytest.mark.parametrize(
     "image", [b"\x01\x00\x02", b".version 8.0\n.target sm_80\n\0\0x"]
 )
-def test_what_is_no_image_is_named(image):
+def test_bytes_without_an_image_are_refused(image):
     with pytest.raises(gpuos.InvalidArgument, match="other bytes"):
         gpuos.JitModule(image=image)
 
 
-def test_a_module_is_made_of_one_thing(tmp_path):
+def test_a_module_has_one_source_or_image(tmp_path):
     with pytest.raises(TypeError, match="got none"):
         gpuos.JitModule()
     with pytest.raises(TypeError, match="got source and image"):

@@ -1,8 +1,6 @@
 """A call has read and written foreign memory when it returns, because its
 other users do not know of tasks."""
 
-from __future__ import annotations
-
 import mmap
 import operator
 from multiprocessing import shared_memory

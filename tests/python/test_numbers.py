@@ -4,8 +4,6 @@ Runs differ in workers, in when they wait, in when the compiler is done and in
 what else is under way. GPUOS_TEST_RUNS=100 makes a hundred of each.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import stat
@@ -198,7 +196,7 @@ def test_a_sum_that_is_returned_is_the_sum_that_is_used(dtype):
             )
 
 
-def test_how_arrays_lie_changes_no_bit():
+def test_memory_layout_changes_no_bit():
     x = start((40, 30, 50), "float32")
     with gpuos.Runtime(backend="host") as rt:
         for axes in (0, 1, 2, (0, 1), (0, 2), (1, 2), (0, 1, 2)):

@@ -4,8 +4,6 @@ They give NumPy's results, or are refused where NumPy refuses them. This holds
 for arrays, and in fused functions.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import re

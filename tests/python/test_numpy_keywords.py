@@ -4,8 +4,6 @@ The tables come from NumPy: the signatures of its functions and the names of its
 arrays. Each call gives NumPy's result, or an error names the called function.
 """
 
-from __future__ import annotations
-
 import array
 import collections
 import itertools
@@ -240,7 +238,7 @@ FUSED = {
 
 
 @pytest.mark.parametrize("text", [*SAID, *FUSED])
-def test_what_is_refused_names_what_was_called(rt, text):
+def test_refusals_name_the_called_function(rt, text):
     skip_if_old(text)
     function = eval(f"lambda x, m: {text}", {"np": np})
     function = rt.fuse(function) if text in FUSED else function
@@ -291,7 +289,7 @@ def test_data_of_any_kind_compares_as_with_numpy(rt, data):
             assert isinstance(wanted, type(got))
 
 
-def test_what_numpys_arrays_have_is_there_or_named(rt):
+def test_missing_array_attributes_suggest_numpy(rt):
     x = rt.ones((3, 3))
     names = [name for name in dir(np.ndarray) if not name.startswith("_")]
     lacking = [name for name in names if not hasattr(x, name)]
@@ -302,7 +300,7 @@ def test_what_numpys_arrays_have_is_there_or_named(rt):
             getattr(x, name)
 
 
-def test_memory_in_common_is_told(rt):
+def test_shared_memory_is_detected(rt):
     x = rt.array(np.arange(6.0))
     assert np.may_share_memory(x, x)
     assert np.may_share_memory(x[1:], x[:-1])
@@ -316,7 +314,7 @@ def test_memory_in_common_is_told(rt):
     assert np.imag(x).tolist() == [0] * 6
 
 
-def test_zeros_of_both_signs_are_told_apart(rt):
+def test_zeros_of_both_signs_are_distinguished(rt):
     x = rt.array([1.0, 2.0])
     for zero in (0.0, -0.0, 0.0):
         ends = np.pad(x, 1, constant_values=zero).numpy()[[0, -1]]

@@ -1,7 +1,5 @@
 """Functions under NumPy's names compared with NumPy: of arrays, and fused."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import itertools
@@ -106,12 +104,12 @@ def check(made, expected):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_arrays_have_it(rt, name):
+def test_arrays_compute_as_numpy(rt, name):
     check(CALLS[name](rt.array), CALLS[name](lambda x: x))
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_fused_functions_have_it(rt, name):
+def test_fused_functions_compute_as_numpy(rt, name):
     call = CALLS[name]
     arrays = []
     call(lambda x: arrays.append(x) or x)
@@ -151,7 +149,7 @@ def test_methods_take_the_same(rt):
         (lambda x: np.array_split(x, 0), "array_split: expected 1 section"),
     ],
 )
-def test_what_does_not_fit_is_refused(rt, call, text):
+def test_wrong_shapes_and_values_are_refused(rt, call, text):
     with pytest.raises(gpuos.InvalidArgument, match=text):
         call(rt.array(M))
 
@@ -195,7 +193,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("text", SAID)
-def test_what_is_refused_says_what_to_write(rt, text):
+def test_refusals_say_how_to_write_the_call(rt, text):
     names = {"x": rt.array(M), "np": np, "wide": rt.zeros((2, 3, 4), "f8")}
     with pytest.raises((gpuos.InvalidArgument, TypeError), match=SAID[text]):
         eval(text, names)
@@ -239,7 +237,7 @@ def test_submodules_are_attributes(printed_by):
     assert printed_by(text) == "gpuos.array_api gpuos.typing\nFalse\n"
 
 
-def test_whatever_the_array_api_computes_has_numpys_name():
+def test_functions_of_the_array_api_have_names_of_numpy():
     known = {*functions_of_numpy(), *numpy_names.OPERATIONS, "vecdot"}
     arrays = {"A", "a", "arrays", "condition", "m", "x", "x1"}
     for name in {*array_api.__all__} & {*dir(np)}:
@@ -249,7 +247,7 @@ def test_whatever_the_array_api_computes_has_numpys_name():
             assert not takes_arrays or getattr(np, name).__name__ in known
 
 
-def test_what_is_equal_but_of_another_type_is_another_argument(rt):
+def test_cached_arguments_are_compared_by_type(rt):
     x = rt.ones((2, 1))
     with pytest.raises(gpuos.InvalidArgument, match="expected an integer"):
         np.broadcast_to(x, (2, 2.0))
@@ -266,7 +264,7 @@ def functions_with_out():
                 yield name
 
 
-def test_whatever_takes_an_out_checks_it(rt):
+def test_functions_with_out_check_it(rt):
     """Arrays, NumPy's and tuples of one; no other shape and nothing else."""
     m = np.array([[1.0, 0.5], [0.25, -0.5]])
     compared = 0
@@ -474,7 +472,7 @@ def check_two(rt, form, function, arrays):
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_what_fits_is_what_numpy_takes(rt, form):
+def test_accepted_shapes_are_those_of_numpy(rt, form):
     functions = taken(rt, form)
     assert functions
     for function in functions.values():

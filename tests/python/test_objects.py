@@ -5,8 +5,6 @@ ones. This file tests what Python adds, the output of installed compilers, and
 results on a GPU.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
@@ -219,7 +217,7 @@ def test_other_objects_are_bytes_or_a_path(host, keyword, tmp_path):
         ({"ptx": TEXT, "symbol": "a b"}, "a symbol that is a name of C"),
     ],
 )
-def test_what_does_not_go_together(host, keywords, message):
+def test_contradicting_keywords_are_refused(host, keywords, message):
     with pytest.raises(gpuos.InvalidArgument, match=message):
         host.define("axpy", **{**AXPY, **keywords})
     many = {**AXPY, **keywords, "name": "axpy"}
@@ -228,7 +226,7 @@ def test_what_does_not_go_together(host, keywords, message):
     assert "axpy" not in host.operators()
 
 
-def test_the_host_keeps_what_it_has(host):
+def test_a_refused_ptx_keeps_the_old_operator(host):
     op = host.define("axpy", "o = alpha * x + y", params={"alpha": "float32"})
     with pytest.raises(gpuos.BackendUnavailable, match=REFUSED):
         host.replace(op, ptx=TEXT)
@@ -242,7 +240,7 @@ def test_the_host_keeps_what_it_has(host):
     check(host, op, "axpy", 100)
 
 
-def test_a_saved_ptx_is_taken_for_one(host, tmp_path):
+def test_a_saved_ptx_file_is_recognized(host, tmp_path):
     op = host.define("axpy", "o = alpha * x + y", params={"alpha": "float32"})
     file, errors = tmp_path / "axpy.ptx", []
     with host.watch(op, file, on_error=errors.append):
@@ -266,7 +264,7 @@ def made_here(device_code, arch="compute_80"):
 @pytest.mark.gpu
 @pytest.mark.parametrize("n", [1, 1000, 100_003])
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_they_compute_what_numpy_does(cuda, path, n):
+def test_kept_ptx_computes_as_numpy(cuda, path, n):
     for name in names_in(path.read_text()):
         op = cuda.define(name, ptx=path, **FUNCTIONS[name][0])
         check(cuda, op, name, n)
@@ -274,7 +272,7 @@ def test_they_compute_what_numpy_does(cuda, path, n):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("compiler", COMPILERS, ids=lambda f: f.__name__[12:])
-def test_what_is_compiled_anew_computes_too(cuda, compiler, tmp_path):
+def test_newly_compiled_ptx_computes_as_numpy(cuda, compiler, tmp_path):
     text = compiler(tmp_path)
     for name in names_in(text):
         op = cuda.define(name, ptx=text, **FUNCTIONS[name][0])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from deadlines import WAIT_S
@@ -189,7 +187,7 @@ def test_a_source_is_of_one_dtype_and_the_error_says_where_to_say_it(rt):
     assert "`dtype`" not in str(refused.value)
 
 
-def test_what_does_not_compile_has_a_place(rt):
+def test_compile_errors_name_the_line(rt):
     """An error has the position in the caller's text, for each compiler."""
     source = "GPUOS_OPERATOR(k) {\n  int x = 0;\n  x += nothing;\n}"
     for checked in (False, True):

@@ -1,7 +1,5 @@
 """Every number of parameters and inputs that an operator may have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_support import or_skip
@@ -98,7 +96,7 @@ def test_more_inputs_than_arguments_are_refused(shared, count):
 
 
 @pytest.mark.parametrize("inputs", [0, 1, 16, 17, 30, 31])
-def test_whole_operators_take_as_many_inputs(shared, inputs):
+def test_whole_operators_take_many_inputs(shared, inputs):
     adds = "".join(
         f"sum += {i + 1} * task.pointer<const double>({i + 1})[k];"
         for i in range(inputs)

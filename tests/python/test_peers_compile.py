@@ -4,8 +4,6 @@ A function that asks for a shape or for a number of the call is traced for each.
 test_fuse_errors.py shows that captured arrays are refused.
 """
 
-from __future__ import annotations
-
 import collections
 import inspect
 import math
@@ -75,7 +73,7 @@ SHAPED = {
 
 
 @pytest.mark.parametrize("name", SHAPED)
-def test_who_asks_for_a_shape_is_traced_for_each(rt, name):
+def test_functions_that_read_a_shape_are_traced_per_shape(rt, name):
     function, calls = traced(rt, SHAPED[name])
     shapes = (2, 4), (3, 6), (1, 2), (3, 6), (2, 4)
     for shape in shapes:
@@ -86,7 +84,7 @@ def test_who_asks_for_a_shape_is_traced_for_each(rt, name):
     same(gpuos.fuse(SHAPED[name])(x), SHAPED[name](x))
 
 
-def test_who_asks_for_the_shape_of_one_argument_knows_all(rt):
+def test_reading_one_shape_traces_for_all_shapes(rt):
     scale, calls = traced(rt, lambda x, y: x * y.shape[0])
     x, y = on(rt, [numbers("f4"), numbers("f4", 7)])
     for n in (7, 5, 7):
@@ -172,7 +170,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_the_function_asks_for_decides_what_it_does(rt, name):
+def test_python_arguments_decide_the_trace(rt, name):
     function, calls = ASKED[name]
     fused = rt.fuse(function)
     for given in [*calls, *calls[::-1]]:
@@ -181,7 +179,7 @@ def test_what_the_function_asks_for_decides_what_it_does(rt, name):
         same(gpuos.fuse(function)(X, *given), function(X, *given))
 
 
-def test_a_number_that_nobody_asks_for_stays_a_parameter(rt):
+def test_an_unread_number_stays_a_parameter(rt):
     fused = rt.fuse(lambda x, n, k: repeats(x, n) * k)
     for k in (0.5, 0.25, 3.0):
         same(fused(rt.array(X), 2, k), X * 4 * np.float32(k))
@@ -190,7 +188,7 @@ def test_a_number_that_nobody_asks_for_stays_a_parameter(rt):
     assert len(fused.programs()) == 2
 
 
-def test_who_asks_may_catch_what_he_likes(rt):
+def test_functions_may_catch_the_tracing_error(rt):
     def careful(x, n):
         try:
             return repeats(x, n)
@@ -311,7 +309,7 @@ def test_a_fused_function_looks_like_its_function(rt):
     assert around.__name__ == "scaled"
 
 
-def test_what_is_fused_already_and_what_has_no_name(rt):
+def test_fuse_accepts_fused_and_unnamed_functions(rt):
     check(rt, rt.fuse(lambda x: x + 1).__wrapped__, X)
     same(rt.fuse(rt.fuse(lambda x: x + 1))(rt.array(X)), X + 1)
     same(rt.fuse(np.sin)(rt.array(X)), np.sin(X))

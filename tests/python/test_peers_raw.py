@@ -4,8 +4,6 @@ of ours; test_kernels.py and test_jit.py have the rest.
 Compilation runs anywhere; launches need a GPU.
 """
 
-from __future__ import annotations
-
 import ctypes
 import pickle
 from typing import Any
@@ -89,7 +87,7 @@ def test_standard_headers():
     assert "'shift<float>'" in error_of(text, ("shift<float>",))
 
 
-def test_a_launch_in_a_kernel_says_where_to_write_it():
+def test_a_launch_in_a_kernel_is_refused_with_advice():
     launches = """
     extern "C" __global__ void inner(float* x) { *x = 1; }
     extern "C" __global__ void outer(float* x) { inner<<<1, 1>>>(x); }
@@ -127,7 +125,7 @@ def test_a_module_goes_to_another_process_as_its_image():
 # ---- Names.
 
 
-def test_a_name_that_is_not_there_lists_those_there_are():
+def test_an_unknown_kernel_lists_the_known_ones():
     named = compiled(SQUARE, ["square<int>", "square<float>", "plain"])
     unnamed = compiled(SQUARE)
     for module, name in (
@@ -195,7 +193,7 @@ def test_an_argument_by_value(value):
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_an_argument_that_is_none(value):
+def test_an_invalid_kernel_argument_is_refused(value):
     with pytest.raises(gpuos.InvalidArgument, match="argument 1: expected"):
         gpuos.KernelArgs(1, value)
 

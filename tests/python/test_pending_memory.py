@@ -1,7 +1,5 @@
 """Memory that was given back while tasks still use it is bounded."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Pools of Ray: what maps, results and errors are, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import ray_support
@@ -103,7 +101,7 @@ def test_a_fused_function_runs_in_the_members_runtime(pool):
     assert sum(each["program_calls"] for each in pool.stats()) >= before + 4
 
 
-def test_stats_say_who_and_where(pool, backend):
+def test_stats_name_member_process_and_node(pool, backend):
     stats = pool.stats()
     assert [each["member"] for each in stats] == [0, 1]
     assert len({each["pid"] for each in stats}) == 2
@@ -178,7 +176,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused_changes_nothing(pool, what):
+def test_refused_changes_keep_the_version(pool, what):
     call, text = REFUSED[what]
     before = pool.version
     with pytest.raises(gpuos.InvalidArgument, match=text):
@@ -188,7 +186,7 @@ def test_what_is_refused_changes_nothing(pool, what):
     np.testing.assert_array_equal(double, X * 2)
 
 
-def test_what_is_no_function_is_a_type_error(pool):
+def test_a_wrong_operator_type_is_a_type_error(pool):
     with gpuos.Runtime("host") as rt:
         own = rt.define("own", "o = x")
         for wrong in (own, 3, None):
@@ -208,7 +206,7 @@ def test_a_definition_can_be_given_and_given_again(pool):
     assert ray.get(pool.submit(op, X), timeout=WAIT_S)[0, 0] == -1
 
 
-def test_progress_tells_of_every_part(pool):
+def test_progress_counts_every_part(pool):
     told = []
     with gr.progress(lambda *now: told.append(now)):
         pool.map("double", gr.shard(X, 3))

@@ -1,7 +1,5 @@
 """Members that die, operators that do not end, calls that are taken back."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -64,7 +62,7 @@ def define_long(pool):
     )
 
 
-def test_a_member_that_was_killed_has_everything_again(pool):
+def test_a_restarted_member_gets_all_operators(pool):
     pool.define("double", "o = x * 1")
     with pool.transaction() as change:
         for i in range(149):
@@ -82,7 +80,7 @@ def test_a_member_that_was_killed_has_everything_again(pool):
     assert [each["version"] for each in pool.stats()] == [version] * 2
 
 
-def test_a_member_whose_runtime_is_dead_ends_and_comes_again(pool, tmp_path):
+def test_a_member_with_a_dead_runtime_restarts(pool, tmp_path):
     pool.define("double", "o = x * 2")
     define_long(pool)
     before = pids(pool)
@@ -99,7 +97,7 @@ def test_a_member_whose_runtime_is_dead_ends_and_comes_again(pool, tmp_path):
     assert after[1] == before[1]
 
 
-def test_a_dead_runtime_that_nobody_calls_ends_too(pool):
+def test_an_idle_member_with_a_dead_runtime_restarts(pool):
     define_long(pool)
     before = pids(pool)
     with pytest.raises(gpuos.TaskError):
@@ -146,7 +144,7 @@ def test_a_log_that_died_ends_the_pool_with_errors(pool):
     assert answer(pool) == [2.0] * 16
 
 
-def test_a_pool_that_nobody_has_ends_when_it_has_computed(cluster, monkeypatch):
+def test_a_dropped_pool_ends_after_its_work(cluster, monkeypatch):
     monkeypatch.setattr("gpuos.ray.latest.FOLLOW_S", 0.1)
     made = gr.Pool(1, num_cpus=0)
 

@@ -1,7 +1,5 @@
 """Ray assigns GPUs to members, and restarts dead ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import ray_support
@@ -46,7 +44,7 @@ def test_members_have_the_gpus_that_ray_assigns(cluster, num_gpus):
 
 
 @pytest.mark.skipif(has_cuda(), reason="there is one")
-def test_a_gpu_where_there_is_none_is_the_runtimes_error(cluster):
+def test_a_missing_gpu_raises_the_runtimes_error(cluster):
     with pytest.raises(gpuos.BackendUnavailable, match="member 0 of pool"):
         gr.Pool(1, num_cpus=0, num_gpus=1)
     assert cluster.util.list_named_actors() == []

@@ -1,8 +1,6 @@
 """Parts of Ray pools, without Ray: versions in one runtime, names, the cancellation of
 a member."""
 
-from __future__ import annotations
-
 import random
 import threading
 from types import SimpleNamespace
@@ -58,7 +56,7 @@ class World:
                 assert out.numpy()[0] == self.expected[version][name]
 
 
-def test_what_is_undefined_already_is_cleaned_silently(rt):
+def test_cleaning_after_close_is_silent(rt):
     world = World(rt)
     world.propose(changes.define("f", "o = x * 2", {}))
     clean = world.versions.cleaner()
@@ -67,7 +65,7 @@ def test_what_is_undefined_already_is_cleaned_silently(rt):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_version_is_what_it_was(rt, seed, monkeypatch):
+def test_old_versions_stay_unchanged(rt, seed, monkeypatch):
     monkeypatch.setattr(versions, "KEPT", 4)
     turn, world = random.Random(seed), World(rt)
     for step in range(150):
@@ -103,7 +101,7 @@ def test_any_version_is_what_it_was(rt, seed, monkeypatch):
     assert len(rt.operators()) < 6 + 32
 
 
-def test_what_is_in_use_stays(rt, monkeypatch):
+def test_a_version_in_use_is_kept(rt, monkeypatch):
     monkeypatch.setattr(versions, "KEPT", 2)
     world = World(rt)
     world.propose(changes.define("f", "o = x * 3", {}))
@@ -151,7 +149,7 @@ def test_messages_have_the_names_of_the_pool():
     assert versions.outer("f__12: no f__1.cpp, b__2__3") == "f: no f.cpp, b__2"
 
 
-def test_a_gate_lets_so_many_in_and_in_their_order(monkeypatch):
+def test_a_gate_limits_callers_in_order(monkeypatch):
     cancelled = set()
     monkeypatch.setattr(
         cancellation,
@@ -229,7 +227,7 @@ def test_a_late_answer_is_no_end_of_following(monkeypatch):
     assert known.version == 7
 
 
-def test_who_joined_tells_a_late_log_once_more(monkeypatch):
+def test_a_follower_answers_a_late_log_again(monkeypatch):
     def do(request, answers):
         answers[request] = None
 

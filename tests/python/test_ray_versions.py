@@ -1,8 +1,6 @@
 """A pool's operators are replaced in all members or in none, and no step sees
 two versions."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import random
@@ -36,8 +34,6 @@ def values(pool, op="step"):
 
 
 def operators(pool):
-    """Return the names that each member's runtime has."""
-
     def names(rt):
         return sorted(rt._runtime.operators())
 
@@ -308,7 +304,7 @@ ACTIONS = (
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_life(cluster, seed):  # noqa: ARG001
+def test_random_actions_keep_a_pool_right(cluster, seed):  # noqa: ARG001
     life = Life(random.Random(seed))
     for _ in range(STEPS):
         life.random.choice(ACTIONS)(life)

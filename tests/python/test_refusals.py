@@ -1,7 +1,5 @@
 """Refused arguments, and the texts of the errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_support import or_skip
@@ -60,7 +58,7 @@ class Prepared(gpuos.Runtime):
         pass
 
 
-def test_a_class_of_ones_own_that_forgets_init():
+def test_a_subclass_without_init_is_refused():
     with pytest.raises(TypeError):
         Prepared()
 
@@ -90,7 +88,7 @@ def test_a_class_of_ones_own_that_forgets_init():
         (lambda rt: rt.fuse(lambda x: x)(()), "f|arrays|array"),
     ],
 )
-def test_the_message_says_what_came(host, call, said):
+def test_messages_name_the_given_value(host, call, said):
     with pytest.raises((TypeError, gpuos.InvalidArgument), match=said):
         call(host)
 

@@ -3,8 +3,6 @@
 tests/cpp/modules/replaced_modules_test.cpp compares random steps with a model.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from pathlib import Path
@@ -41,7 +39,7 @@ def test_a_source_is_replaced_before_anything_is_loaded():
     assert module.image == before
 
 
-def test_what_is_refused_changes_nothing():
+def test_refused_replacements_change_nothing():
     module = compiled()
     before = module.image, module.log, module.arch
     for source, keywords, error, text in [
@@ -100,7 +98,7 @@ print(module.replace(text), module.read("v", "int32"))
 """
 
 
-def test_a_variable_is_kept_where_it_is_asked_for(run_simulated):
+def test_variables_are_kept_on_request(run_simulated):
     assert run_simulated(KEPT) == "2 [7]\n3 [1]\n"
 
 

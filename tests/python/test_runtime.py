@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
@@ -41,7 +39,7 @@ def test_options_are_what_was_given(backend):
         assert rt.backend == backend
 
 
-def test_the_list_of_options_is_told_everywhere():
+def test_the_option_list_matches_the_docs():
     root = Path(__file__).parents[2]
     script = root / "scripts/option_list"
     subprocess.run([sys.executable, script, "--check"], check=True)
@@ -220,7 +218,7 @@ def test_an_idle_runtime_costs_nothing(printed_by):
     assert float(printed_by(IDLE)) < 0.5
 
 
-def test_the_classes_are_gpuos_own():
+def test_public_classes_belong_to_gpuos():
     assert gpuos.Runtime.__module__ == "gpuos"
     assert gpuos.InvalidArgument.__module__ == "gpuos"
     assert issubclass(gpuos.InvalidArgument, ValueError)
@@ -241,7 +239,7 @@ def test_diagnose_is_a_table():
         assert finding.found or finding.hint
 
 
-def test_diagnose_tells_where_it_looked():
+def test_diagnose_lists_the_searched_places():
     findings = gpuos.diagnose()
     searched = {finding.what: finding.searched for finding in findings}
     assert "/usr/local/cuda/include" in searched["cuda headers"]

@@ -1,7 +1,5 @@
 """Pickles of gpuos' objects, and their use in other processes."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json
@@ -102,7 +100,7 @@ def resident_bytes():
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_what_is_counted_is_in_use(rt):
+def test_getsizeof_counts_resident_memory(rt):
     """Dask uses sys.getsizeof() to free memory, so the size must be real."""
     ones = rt.ones((4096, 4096), "float32")
     rt.synchronize(WAIT_S)
@@ -281,7 +279,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("dumps", DUMPS.values(), ids=DUMPS)
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_stays_says_what_to_send_instead(rt, name, dumps):
+def test_unsendable_objects_say_what_to_send(rt, name, dumps):
     make, advice = REFUSED[name]
     with pytest.raises(pickle.PicklingError, match=advice):
         dumps(make(rt))
@@ -324,7 +322,7 @@ def test_a_fused_function_that_comes_often_is_traced_once():
     assert len(made.programs()) == 1
 
 
-def test_who_replaces_what_came_does_not_change_what_comes():
+def test_replacing_an_unpickled_function_changes_no_other():
     sent = pickle.dumps(gpuos.fuse(lambda x: x + 41))
     first = pickle.loads(sent)
     first.replace(lambda x: x + 1)
@@ -332,7 +330,7 @@ def test_who_replaces_what_came_does_not_change_what_comes():
     assert cases.call(first) == [1, 2, 3, 4]
 
 
-def test_arrays_go_beside_the_pickle(rt):
+def test_arrays_are_pickled_out_of_band(rt):
     array = rt.zeros((16, 1 << 20))
     array += 1
     buffers = []
@@ -351,7 +349,7 @@ def test_arrays_go_beside_the_pickle(rt):
     assert memory[-1] == 1
 
 
-def test_frames_at_odd_addresses_land(rt):
+def test_unaligned_frames_are_unpickled(rt):
     array = rt.array(np.arange(5.0))
     buffers = []
     sent = pickle.dumps(array, 5, buffer_callback=buffers.append)
@@ -416,7 +414,7 @@ def calls_of(body):
     return sum(event.endswith("call") for event in events)
 
 
-def test_the_page_names_what_there_is():
+def test_the_page_names_existing_functions():
     page = Path(__file__).parents[2] / "docs" / "sending.md"
     for name in re.findall(r"`gpuos\.(\w+)", page.read_text()):
         assert hasattr(gpuos, name), name

@@ -1,8 +1,6 @@
 """Structured bindings at the top of a cell behave for later cells as in
 braces."""
 
-from __future__ import annotations
-
 import pytest
 from session_support import make_session
 
@@ -98,7 +96,7 @@ def test_later_cells_use_define_again_and_take_back(session):
     assert session["sum"] == 8
 
 
-def test_a_part_may_be_what_has_no_name(session):
+def test_a_structured_binding_may_hold_a_lambda(session):
     session.run(
         "auto [twice, two] = std::pair{[](int x) { return 2 * x; }, 2};"
     )
@@ -106,7 +104,7 @@ def test_a_part_may_be_what_has_no_name(session):
     assert session["four"] == 4
 
 
-def test_what_is_refused_changes_nothing(session):
+def test_a_refused_binding_changes_nothing(session):
     session.run("int a = 1, array[2] = {1, 2};")
     for text, message in {
         "auto [a, b] = array;": "cannot decompose|cannot be decomposed",

@@ -4,8 +4,6 @@ Tests each kind of declaration with each kind of use, in one cell or in two,
 with #if around them or not.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re
@@ -131,7 +129,9 @@ if EVERY > 1:
 
 
 @pytest.mark.parametrize(("condition", "cells"), WAYS)
-def test_cells_are_as_one_file(host, capfd, of_one_file, condition, cells):
+def test_cells_mean_the_same_as_one_file(
+    host, capfd, of_one_file, condition, cells
+):
     session = make_session(host)
     session.run(INCLUDES)
     for cell in split(condition)[cells - 1]:
@@ -144,7 +144,7 @@ def test_cells_are_as_one_file(host, capfd, of_one_file, condition, cells):
     assert capfd.readouterr().out.split() == of_one_file
 
 
-def test_a_conditional_is_asked_whenever_its_cell_runs(host):
+def test_conditionals_are_evaluated_on_every_run(host):
     session = make_session(host)
     cell = "#ifdef TWICE\nint n = 2;\n#else\nint n = 1;\nn += 10;\n#endif\n"
     session.run(cell)
@@ -237,7 +237,7 @@ KINDS = {
         if pair != ("a type", "a variable")
     ],
 )
-def test_a_name_is_one_thing(host, old, new):
+def test_a_name_has_one_kind(host, old, new):
     session = make_session(host)
     session.run("#include <string>\nint first;")
     session.run(KINDS[old])

@@ -4,8 +4,6 @@ All declarations are tested in one cell or in two, twice under other names. The
 C++ compiler gives the expected values.
 """
 
-from __future__ import annotations
-
 import pytest
 from jit_support import or_skip
 from session_support import words_of_one_file
@@ -203,7 +201,7 @@ def of_one_file(tmp_path_factory) -> list[int]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_device_code_is_as_in_one_file(rt, of_one_file, way):
+def test_device_cells_mean_the_same_as_one_file(rt, of_one_file, way):
     session = or_skip(rt.session)
     for cell in WAYS[way]:
         session.run(cell)

@@ -1,7 +1,5 @@
 """Signal handlers and finalizers that ask a session amid one of its cells."""
 
-from __future__ import annotations
-
 import os
 import signal
 
@@ -33,7 +31,7 @@ CHANGES = {
 }
 
 
-def test_a_handler_amid_a_cell_gets_an_answer(host, tmp_path, monkeypatch):
+def test_a_signal_handler_may_read_a_busy_session(host, tmp_path, monkeypatch):
     # A compiler that continues after the handler has ended.
     compiler, waiting = tmp_path / "compiler", tmp_path / "waiting"
     compiler.write_text(

@@ -1,7 +1,5 @@
 """Host code in the cells of a session: what a person types."""
 
-from __future__ import annotations
-
 import io
 import os
 import random
@@ -129,7 +127,7 @@ def test_a_variable_of_an_old_type_is_refused_until_it_is_defined_again(
     assert printed.of("f()") == "2"
 
 
-def test_who_does_not_compile_any_more_says_why(session):
+def test_a_recompiled_function_names_the_change_that_broke_it(session):
     session.run("struct P { int x; };\nint f() {\n  return P{}.x;\n}")
     session.run("struct P { int y; };")
     with pytest.raises(gpuos.CompileError) as caught:
@@ -142,7 +140,7 @@ def test_who_does_not_compile_any_more_says_why(session):
     assert caught.value.file == "cell 1"
 
 
-def test_a_member_comes_with_its_type(session):
+def test_redefining_a_member_requires_its_type(session):
     session.run("struct P { int f(); }; int P::f() { return 1; }")
     with pytest.raises(gpuos.CompileError, match="define the rest too"):
         session.run("int P::f() { return 2; }")
@@ -234,7 +232,7 @@ def test_an_exception_is_a_host_error_and_definitions_stay(
     assert printed.of("before") == "1"
 
 
-def test_what_ran_is_not_taken_back_nor_does_undo(session):
+def test_side_effects_survive_errors_and_undo(session):
     session.run("int n = 1;")
     with pytest.raises(gpuos.HostError):
         session.run("n = 2; throw 1;")
@@ -360,9 +358,7 @@ exec {compiler} "$@"
 """
 
 
-def test_no_cell_waits_for_headers_that_nobody_wants(
-    host, monkeypatch, tmp_path
-):
+def test_cells_do_not_wait_for_unused_headers(host, monkeypatch, tmp_path):
     compiler = tmp_path / "c++"
     before = shutil.which(os.environ.get("CXX", "c++"))
     compiler.write_text(SLOW_READER.format(folder=tmp_path, compiler=before))
@@ -401,7 +397,7 @@ class Model:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_programs_are_worth_what_a_model_is(printed, seed):
+def test_random_programs_match_a_model(printed, seed):
     session, model = printed.session, Model()
     draw = random.Random(seed)
     variables = ["v0", "v1", "v2"]

@@ -1,7 +1,5 @@
 """Host code of a session that calls CUDA and launches kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_support import or_skip
@@ -116,7 +114,7 @@ def test_macros_of_the_options_are_those_of_host_code_too(host):
     assert session.link("k")
 
 
-def test_what_a_session_has_not_of_cuda_is_refused(session):
+def test_missing_cuda_functions_are_refused(session):
     for text, why in [
         ("cudaMalloc3D(nullptr);", "a session has no CUDA runtime"),
         ("cudaTextureObject_t t;", "cudaMallocPitch"),
@@ -125,7 +123,7 @@ def test_what_a_session_has_not_of_cuda_is_refused(session):
             session.run(text)
 
 
-def test_errors_name_what_to_write_instead(session):
+def test_errors_suggest_a_replacement(session):
     session.run("const int q = 3; int* p = nullptr;")
     session.run("template <class F> __global__ void k(int* p, F f) { f(*p); }")
     with pytest.raises(gpuos.InvalidArgument, match="constant of cell 1"):
@@ -271,7 +269,7 @@ def test_a_launch_that_is_wrong_is_refused_where_it_stands(session):
         session.run("k(p, 1);")
 
 
-def test_a_name_is_one_thing_on_both_sides(session):
+def test_a_name_has_one_kind_on_host_and_device(session):
     session.run("__device__ int d; int h = 1; __global__ void k() {}")
     for text in ("int d = 1;", "int k = 1;", "__device__ int h;"):
         with pytest.raises(gpuos.CompileError, match="expected a new name"):

@@ -1,7 +1,5 @@
 """The cell magics of notebooks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -85,7 +83,7 @@ def test_the_magic_shows_what_host_code_throws(session):
 
 
 @pytest.mark.gpu
-def test_the_magic_binds_what_launches_name(on_gpu):
+def test_the_magic_binds_variables_of_launches(on_gpu):
     rt, session = on_gpu
     shell = FakeShell()
     gpuos.load_ipython_extension(shell)
@@ -118,7 +116,7 @@ def test_a_variable_of_python_never_breaks_a_cell(shell, session, value):
         session.undo()
 
 
-def test_a_cell_s_name_takes_the_place_of_a_bound_one(shell, session):
+def test_a_cells_variable_replaces_a_bound_one(shell, session):
     shell.user_ns["n"] = 3
     session.run("int seen; __global__ void k() {}")
     shell.run("%%cuda s\nseen = n; if (seen > 3) k<<<1, n>>>();")
@@ -127,7 +125,7 @@ def test_a_cell_s_name_takes_the_place_of_a_bound_one(shell, session):
     assert session["seen"] == 5
 
 
-def test_what_cannot_be_bound_is_named_where_it_is_missed(shell):
+def test_unbindable_variables_are_named_in_the_error(shell):
     shell.user_ns["x"] = np.ones(4)
     with pytest.raises(gpuos.CompileError) as caught:
         shell.run(
@@ -136,7 +134,7 @@ def test_what_cannot_be_bound_is_named_where_it_is_missed(shell):
     assert "x: expected a number" in caught.value._render_traceback_()[0]
 
 
-def test_the_magic_makes_a_session_where_there_is_none(shell):
+def test_the_magic_creates_a_missing_session(shell):
     shell.run("%%cuda fresh\n__device__ int n;")
     assert shell.user_ns["fresh"].names() == ["n"]
     with pytest.raises(TypeError, match="got no variable") as caught:
@@ -145,7 +143,7 @@ def test_the_magic_makes_a_session_where_there_is_none(shell):
     assert "%%cuda [SESSION]" in shell.magics["cuda"].__doc__
 
 
-def test_a_main_that_nobody_calls_is_told(shell, session):
+def test_an_uncalled_main_warns(shell, session):
     with pytest.warns(UserWarning, match=r"call it: main\(\);"):
         shell.run("%%cuda s\nint seen = 1;\nint main() { seen = 2; return 0; }")
     shell.run("%%cuda s\nmain();")

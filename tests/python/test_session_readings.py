@@ -1,7 +1,5 @@
 """Cells are read as C++ reads them: nothing that they declare is lost."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -180,7 +178,7 @@ def test_a_member_of_both_sides_waits_for_its_class(host):
     assert session["n"] == 12
 
 
-def test_what_is_lost_is_an_error(host):
+def test_a_declaration_read_as_a_statement_fails(host):
     """A declaration that is read as a statement must not compile."""
     session = make_session(host)
     session.run("struct A { int x; };")
@@ -235,7 +233,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_a_new_definition_is_what_others_use(host, name):
+def test_users_of_a_definition_follow_a_new_one(host, name):
     session = make_session(host)
     for cell, value, wanted in AGAIN[name]:
         session.run(cell)
@@ -263,7 +261,7 @@ def test_a_new_definition_is_what_others_use(host, name):
         ),
     ],
 )
-def test_what_cannot_be_is_told_with_its_place(host, cells, message):
+def test_impossible_cells_name_the_place(host, cells, message):
     session = make_session(host)
     for cell in cells[:-1]:
         session.run(cell)

@@ -1,8 +1,6 @@
 """`session["x"]` is the same for variables of the device and of host code: all
 types of numbers, all ranks up to three, what C++ and NumPy say they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from session_support import make_session
@@ -100,7 +98,7 @@ def session(rt):
     return make_session(rt)
 
 
-def test_references_are_what_they_refer_to(rt):
+def test_references_have_the_values_of_their_targets(rt):
     session = make_session(rt)
     draw = np.random.default_rng(28)
     lines = []
@@ -149,7 +147,7 @@ def test_every_type_of_number_in_every_shape(session, side):
                 session.write(name, values[name].tolist())
 
 
-def test_what_does_not_fit_is_refused_and_changes_nothing(session, side):
+def test_values_that_do_not_fit_change_nothing(session, side):
     session.run(
         f"{SIDES[side]}unsigned char u = 7;\n"
         f"{SIDES[side]}int a[2] = {{1, 2}};\n"

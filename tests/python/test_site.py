@@ -1,7 +1,5 @@
 """The site has what the package and the headers have, and only true links."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
@@ -241,7 +239,7 @@ def test_the_name_of_a_file_is_shown_as_its_title(words, said):
     assert page == f"[{said}](../../design.md#order)"
 
 
-def test_what_is_linked_is_there(python_pages):
+def test_linked_pages_exist(python_pages):
     pages = beyond.pages(ROOT, python_pages)
     assert "tree/README.md" in pages
     # By a link of a page that is linked itself.
@@ -268,7 +266,7 @@ def rows():
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
-def test_a_row_names_what_is_there_and_its_page(row):
+def test_rows_name_existing_functions_and_pages(row):
     have, want, take = row
     assert have
     assert want
@@ -282,7 +280,7 @@ def test_a_row_names_what_is_there_and_its_page(row):
         )
 
 
-def test_who_cites_it_names_this_version():
+def test_the_citation_names_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     build = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     version = re.search(r"^version: (.*)$", citation, re.MULTILINE)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import array as std_array
 import gc
 import weakref
@@ -42,7 +40,7 @@ def test_numpy_arrays_are_used_in_place(host):
     np.testing.assert_array_equal(out, x + y)
 
 
-def test_numpy_arrays_are_held_until_done_and_let_go(host):
+def test_numpy_arrays_are_released_after_the_task(host):
     refs = []
     for _ in range(300):
         x = np.ones(1000, dtype="f4")
@@ -189,7 +187,7 @@ def odd_one(dtype, values, shift):
 
 @pytest.mark.parametrize("shift", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "f2", "u1", "c8"])
-def test_inputs_of_numpy_lie_anywhere(host, dtype, shift):
+def test_unaligned_numpy_inputs_are_accepted(host, dtype, shift):
     x = odd_one(dtype, [[1, 2, 3], [4, 5, 6]], shift)
     expected = x * x + x
     outs = [np.zeros_like(x, order="C") for _ in range(3)]
@@ -221,7 +219,7 @@ GPUOS_OPERATOR(late) {
 """
 
 
-def test_what_writes_an_odd_input_comes_first(host):
+def test_writers_of_an_unaligned_input_run_first(host):
     x, out = odd_one("f4", np.zeros(16), 1), np.zeros(16, "f4")
     late = host.define("late", source=LATE, dtype="u1", inputs=1)
     for k in range(1, 6):
@@ -353,7 +351,7 @@ def test_addresses_are_taken(rt, columns):
     np.testing.assert_array_equal(c.numpy()[1::2], (x + y)[1::2])
 
 
-def test_parameters_are_the_same_for_all(rt):
+def test_many_tasks_share_their_parameters(rt):
     out = rt.zeros((TASKS, SIZE))
     rt.wait(rt.submit_many("fill", out, value=2.5))
     assert (out.numpy() == 2.5).all()

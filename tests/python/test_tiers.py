@@ -1,7 +1,5 @@
 """Test which tests are made, which of them run, and how long they take."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json
@@ -56,7 +54,7 @@ def names_of(share):
     }
 
 
-def test_items_for_the_host_alone_are_told_by_parameters_and_marker():
+def test_host_items_are_recognized():
     assert tiers.is_of_host(item("a.py::test_slow[cpu-rows]"))
     assert tiers.is_of_host(item("a.py::test_slow[1-host]"))
     assert tiers.is_of_host(item("a.py::test_slow", pytest.mark.host.mark))
@@ -64,7 +62,7 @@ def test_items_for_the_host_alone_are_told_by_parameters_and_marker():
         assert not tiers.is_of_host(item(name))
 
 
-def test_everything_comes_within_a_cycle():
+def test_a_cycle_of_dates_covers_all_tests():
     quick = names_of(None)
     others = [names_of(share) - quick for share in CYCLE]
     assert all(quick <= names_of(share) for share in CYCLE)
@@ -73,13 +71,13 @@ def test_everything_comes_within_a_cycle():
     assert all(names_of(share) == names_of(share) for share in CYCLE)
 
 
-def test_what_is_marked_so_runs_on_each_date():
+def test_tests_marked_always_run_on_each_date():
     items = [item("b.py::test_slow", pytest.mark.always.mark)]  # 2 s
     kept = [tiers.chosen(items, SLOW, share) for share in (None, *CYCLE)]
     assert kept == [[False], *[[True]] * len(CYCLE)]
 
 
-def test_what_is_slow_is_not_quick():
+def test_slow_tests_are_not_quick():
     quick = {tiers.function_of(name) for name in names_of(None)}
     assert not quick & {*SLOW, "c.py::test_all_were_seen"}
     assert "a.py::test_small" in quick
@@ -87,7 +85,7 @@ def test_what_is_slow_is_not_quick():
     assert len(small) == tiers.LARGE
 
 
-def test_the_cheapest_of_a_module_without_a_quick_one_is_quick():
+def test_each_module_has_a_quick_test():
     slow = {
         "a.py::test_dear": (2.0, 2.0),
         "a.py::test_cheap": (1.0, 1.0),
@@ -99,7 +97,7 @@ def test_the_cheapest_of_a_module_without_a_quick_one_is_quick():
     assert kept == [False, True, False, False, True]
 
 
-def test_a_module_comes_on_one_date():
+def test_a_module_runs_on_one_date():
     quick = names_of(None)
     for module, which in [("a.py", "slow"), ("b.py", "slow"), ("c.py", "test")]:
         dates = [
@@ -112,7 +110,7 @@ def test_a_module_comes_on_one_date():
 
 
 @pytest.mark.parametrize("counts", [(61,), (8, 9), (25, 20), (12, 10, 25)])
-def test_a_part_of_a_large_product_has_all_of_it(counts):
+def test_a_sampled_product_has_every_value(counts):
     items = product("t.py::test_f", *counts)
     kept = tiers.chosen(items, {}, None)
     names = [
@@ -212,7 +210,7 @@ def test_durations_are_recorded(run):
     }
 
 
-def test_what_is_left_out_is_reported(run):
+def test_deselected_tests_are_reported(run):
     tiers.DURATIONS.write_text('{"test_it.py::test_dear": [1.0, 1.0]}')
     words = "--quick", "-k", "dear or quick"
     run(*words).assert_outcomes(passed=1, deselected=7)
@@ -248,7 +246,7 @@ def test_one(x): pass
 
 @pytest.mark.parametrize("is_there", [True, False])
 @pytest.mark.filterwarnings("ignore:Unknown pytest.mark")
-def test_what_could_only_be_skipped_is_not_made(
+def test_tests_that_would_skip_are_not_generated(
     pytester, monkeypatch, is_there
 ):
     monkeypatch.setattr(conftest, "has_cuda", lambda: is_there)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 import weakref
 from pathlib import Path
@@ -82,7 +80,7 @@ def test_the_next_short_float(host, name):
         assert torch.equal(got.float(), wanted)
 
 
-def test_a_part_of_a_tensor_is_taken_where_it_lies(host):
+def test_tensor_slices_are_used_in_place(host):
     whole = torch.arange(6, dtype=torch.float32)
     out = torch.zeros(6)
     host.wait(host.submit("add", whole[2:4], whole[4:], out=out[1:3]))
@@ -172,7 +170,7 @@ def test_tensors_without_memory_are_refused(host):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("backend", ["cuda"], indirect=True)
-def test_tensors_must_lie_in_the_right_memory(rt, host):
+def test_tensors_of_another_device_are_refused(rt, host):
     with pytest.raises(gpuos.InvalidArgument, match="host memory: torch"):
         rt.submit("copy", torch.ones(3), out=rt.zeros(3))
     if not torch.cuda.is_available():
@@ -189,7 +187,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name, device):
-    """Return the output of an example."""
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     done = python("-W", "error", str(EXAMPLES / f"{name}.py"), variables=hidden)
     assert done.returncode == 0, done.stderr

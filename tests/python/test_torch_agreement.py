@@ -1,7 +1,5 @@
 """Expressions that all ranks of a group register, or none."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -118,7 +116,7 @@ def refusals():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_rank_refuses_no_rank_has(refusals, name):
+def test_an_expression_refused_by_one_rank_changes_no_rank(refusals, name):
     place, (_, message) = list(REFUSED).index(name), REFUSED[name]
     for of_rank in refusals:
         error, of_f, of_g = of_rank[place]
@@ -128,7 +126,7 @@ def test_what_a_rank_refuses_no_rank_has(refusals, name):
         assert re.search(message, error)
 
 
-def test_they_go_on_behind_refusals(refusals):
+def test_ranks_continue_after_refusals(refusals):
     assert [of_rank[-1] for of_rank in refusals] == [4] * RANKS
 
 
@@ -139,7 +137,7 @@ tell(register("f", "o = x", lone))
 """
 
 
-def test_what_is_no_group_of_this_process_is_refused():
+def test_a_foreign_process_group_is_refused():
     of_first, of_second = told(
         run_ranks(COMMON + NO_GROUPS, deadline=COMPILE_S)
     )
@@ -180,7 +178,7 @@ os._exit(0)
 """
 
 
-def test_a_rank_that_comes_too_late_is_an_error_of_all():
+def test_a_late_rank_is_an_error_on_all_ranks():
     (error, value), *rest = same_on_all(LATE, GROUP_S="3")
     assert error.startswith("Error: register_elementwise: 'f': expected ranks")
     assert (value, rest) == (2, [])

@@ -1,7 +1,5 @@
 """Attributes of a tensor with a pending value are those of eager."""
 
-from __future__ import annotations
-
 import inspect
 import operator
 
@@ -138,7 +136,6 @@ def nested(device):
 
 
 def parts(result):
-    """Return the comparable parts of a result."""
     if isinstance(result, (list, tuple)):
         return [parts(one) for one in result]
     if result.is_nested:

@@ -1,7 +1,5 @@
 """Gradients, of every kind, are those of eager: of cases and of programs."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Test which bridge is used: a prebuilt one, one of the cache, or none."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re
@@ -64,7 +62,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("says", FOREIGN.values(), ids=FOREIGN)
-def test_the_package_of_another_project_is_not_taken(site, says):
+def test_a_foreign_bridge_package_is_ignored(site, says):
     prebuild(site, choosing.name(), says)
     site.take_compiler()
     assert site.run(DEFERS).startswith("False\n")
@@ -112,7 +110,7 @@ def test_the_name_needs_no_pytorch_in_the_process(printed_by):
     assert printed_by(text) == f"{choosing.name()}\n"
 
 
-def test_a_bridge_for_anything_else_is_not_taken(site):
+def test_a_bridge_for_another_build_is_ignored(site):
     real, others = choosing.name(), [*names_of_others()]
     assert choosing.name() == real
     assert len({real, *others}) == len(others) + 1, others
@@ -124,7 +122,7 @@ def test_a_bridge_for_anything_else_is_not_taken(site):
     assert f"nor a gpuos-runtime-torch with {real}.so" in warning
 
 
-def test_one_that_cannot_be_loaded_is_compiled_here(site):
+def test_a_prebuilt_bridge_that_does_not_load_is_compiled(site):
     path = prebuild(site, choosing.name())
     path.write_text("made for another machine")
     site.touch("go")
@@ -146,7 +144,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_one_is_not_loaded(tmp_path, damage):
+def test_a_damaged_bridge_is_not_loaded(tmp_path, damage):
     path = tmp_path / "bridge.so"
     whole = Path(readiness.bridge().__file__).read_bytes()
     path.write_bytes(DAMAGES[damage](whole))
@@ -154,7 +152,7 @@ def test_a_damaged_one_is_not_loaded(tmp_path, damage):
         loading.load(path)
 
 
-def test_one_of_the_cache_that_is_damaged_is_compiled_anew(site):
+def test_a_damaged_cached_bridge_is_recompiled(site):
     site.touch("go")
     site.run("gt.wait_ready()")
     [bridge, _] = site.left()
@@ -166,7 +164,7 @@ def test_one_of_the_cache_that_is_damaged_is_compiled_anew(site):
     assert len(site.started()) == 2 * COMMANDS
 
 
-def test_a_prebuilt_bridge_goes_before_the_cache(site):
+def test_a_prebuilt_bridge_precedes_the_cache(site):
     site.touch("go")
     site.run("gt.wait_ready()")
     [bridge, _] = site.left()
@@ -178,7 +176,7 @@ def test_a_prebuilt_bridge_goes_before_the_cache(site):
     assert site.run(DEFERS).splitlines()[1] == str(path)
 
 
-def test_the_cache_that_is_only_read_has_it(site):
+def test_the_read_only_cache_provides_the_bridge(site):
     shared = prebuild(site, f"{choosing.name()}-12345678").parent
     folder = site.folder / "read only" / "bridge"
     folder.parent.mkdir(mode=0o700)
@@ -188,7 +186,7 @@ def test_the_cache_that_is_only_read_has_it(site):
     assert said.startswith(f"True\n{folder}")
 
 
-def test_a_folder_of_somebody_else_is_not_used(site):
+def test_a_bridge_folder_of_another_user_is_ignored(site):
     folder = site.folder / f"gpuos-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
@@ -206,7 +204,7 @@ def test_a_folder_of_somebody_else_is_not_used(site):
     assert list(folder.glob("bridge/*.so"))
 
 
-def test_the_wheel_has_it(site):
+def test_the_wheel_provides_the_bridge(site):
     """Made, installed and loaded on a machine without a compiler."""
     bridges = site.folder / "bridges"
     bridges.mkdir()
@@ -234,7 +232,7 @@ def test_the_wheel_has_it(site):
     assert info == f"prebuilt: {path}\n"
 
 
-def test_what_the_wheel_has_is_compiled_for_it(site):
+def test_the_wheels_bridges_match_its_sources(site):
     site.touch("go")
     old = site.folder / "made" / f"{choosing.name()[:-16]}{'0' * 16}.so"
     other = old.with_name("bridge-2.11.0-cpython-310-x86_64-linux-gnu-0.so")
@@ -357,7 +355,7 @@ def written(call, *given, out):
 
 
 @pytest.mark.parametrize("name", torch_overloads.names())
-def test_what_is_switched_off_computes_the_same(name):
+def test_switched_off_requests_compute_the_same(name):
     compared = 0
     for dtype, made, count in itertools.product(DTYPES, DTYPES, (1, 2)):
         given = [x.abs().to(dtype) for x in pair("cpu", 64)][:count]
@@ -376,7 +374,7 @@ def test_what_is_switched_off_computes_the_same(name):
 @pytest.mark.parametrize("name", sorted(set(_REDUCTIONS.values())))
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dims", [None, [0], [1, -1], [0, 1, 2], [-2]], ids=str)
-def test_what_is_switched_off_reduces_the_same(name, dims, keepdim):
+def test_switched_off_reductions_compute_the_same(name, dims, keepdim):
     a = torch.rand(3, 4, 5, generator=torch.Generator().manual_seed(1))
     if name in ("any", "all"):
         a = a > 0.5
@@ -413,7 +411,7 @@ def test_what_is_switched_off_reduces_the_same(name, dims, keepdim):
         ("exp", [torch.ones(2, requires_grad=True)], torch.ones(2)),
     ],
 )
-def test_what_is_switched_off_refuses_the_same(name, operands, out):
+def test_switched_off_requests_are_refused_the_same(name, operands, out):
     for submit in (
         lambda: gt.bridge().submit(name, *operands, out),
         lambda: eager.submit(name, operands, out),

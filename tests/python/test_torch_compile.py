@@ -1,7 +1,5 @@
 """torch.compile and schedulers, each inside of the other."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import assert_same, cloned, gt, pair, scheduler, torch
 
@@ -18,7 +16,6 @@ def formula(x, y):
 
 @pytest.fixture(params=["eager", "aot_eager", "inductor"])
 def compiler(request, device):
-    """The compiler of torch.compile."""
     torch._dynamo.reset()
     if request.param == "inductor":
         try:
@@ -102,9 +99,7 @@ assert len(compilations) == 1, len(compilations)
 """
 
 
-def test_compiler_may_be_imported_behind_the_first_scheduler(
-    device, printed_by
-):
+def test_compiler_may_be_imported_after_the_first_scheduler(device, printed_by):
     printed_by(COMPILES_LATER.format(device=device))
 
 

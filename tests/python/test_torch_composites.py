@@ -1,7 +1,5 @@
 """Every operator with all of its operands pending, in every form it has."""
 
-from __future__ import annotations
-
 import pytest
 from torch_composites import (
     calls_by_name,
@@ -101,7 +99,7 @@ def test_operators_that_look_at_elements(device, of, where):
     assert_same(expected, got)
 
 
-def test_what_they_make_to_look_at_is_not_put_off(device):
+def test_values_read_by_composites_are_not_deferred(device):
     of = torch.ones(2, 2, dtype=torch.int64, device=device)
     odds = torch.rand(12, 2, 4).to(device).log_softmax(2)
     lengths = [

@@ -4,8 +4,6 @@ test_torch_composites.py has PyTorch's own operators, test_torch_attributes.py t
 attributes and methods of a tensor.
 """
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import io
@@ -36,14 +34,6 @@ def read_memory(tensor, address):
         return torch.as_tensor(Memory(address), device="cuda").cpu()
     raw = (ctypes.c_float * ELEMS).from_address(address)
     return torch.tensor(np.ctypeslib.as_array(raw).copy())
-
-
-def read_storage(c):
-    return read_memory(c, c.untyped_storage().data_ptr())
-
-
-def read_interface(c):
-    return read_memory(c, c.__cuda_array_interface__["data"][0])
 
 
 def save_and_load(c):
@@ -92,8 +82,12 @@ READS = {
     "bytes": lambda c: c.untyped_storage().tolist()[:64],
     "cpu bytes": lambda c: bytes(c.untyped_storage())[:64],
     "address": lambda c: read_memory(c, c.data_ptr()),
-    "address of a storage": read_storage,
-    "cuda interface": read_interface,
+    "address of a storage": lambda c: read_memory(
+        c, c.untyped_storage().data_ptr()
+    ),
+    "cuda interface": lambda c: read_memory(
+        c, c.__cuda_array_interface__["data"][0]
+    ),
     "cpu shared memory": share,
     "operation in a thread": lambda c: in_thread((c * 3).abs),
     "numpy in a thread": lambda c: in_thread(lambda: to_numpy(c)),
@@ -106,11 +100,11 @@ READS = {
     reason="the other device has it",
 )
 @pytest.mark.parametrize("name", READS)
-def test_a_reader_sees_what_is_pending(same, name):
+def test_readers_see_pending_values(same, name):
     same(lambda a, b: READS[name](a + b))
 
 
-def test_operator_of_somebody_else(same):
+def test_foreign_operators_read_pending_values(same):
     with torch.library._scoped_library("gpuos_test", "DEF") as library:
         library.define("peek(Tensor x) -> Tensor")
         library.impl(

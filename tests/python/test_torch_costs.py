@@ -1,7 +1,5 @@
 """Operations that are dearer here than in PyTorch are left to it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -84,7 +82,7 @@ def test_dear_operations_are_left_if_they_are_large(name):
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_cheap_operations_are_put_off(device, name):
+def test_cheap_operations_are_deferred(device, name):
     x = torch.randn(64, 256, device=device)
     with torch.no_grad():
         assert counts(lambda: CHEAP[name](x)) == (1, 0)
@@ -105,7 +103,7 @@ PRICED = [
 
 @pytest.mark.host
 @pytest.mark.parametrize("case", range(len(PRICED)))
-def test_what_is_put_off_and_left(case):
+def test_deferral_depends_on_the_cost(case):
     shape, function, wanted = PRICED[case]
     x = torch.randn(shape)
     with torch.no_grad():
@@ -142,7 +140,7 @@ def test_short_runs_are_left(length):
 
 
 @pytest.mark.host
-def test_what_is_written_to_is_not_allocated():
+def test_results_with_out_save_less():
     """So PyTorch takes less, and less is saved."""
 
     def saved(function):
@@ -167,7 +165,7 @@ def test_what_is_written_to_is_not_allocated():
         lambda x, y: x.gelu_() if hasattr(x, "gelu_") else x.mul_(y),
     ],
 )
-def test_what_is_left_comes_behind_what_waits(device, write):
+def test_undeferred_writes_run_after_pending_reads(device, write):
     """A write that PyTorch does is not ahead of reads that are pending."""
     old, y = torch.randn(OVER, device=device), torch.randn(OVER, device=device)
     expected, x = old[:ELEMS] * 2.0, old.clone()
@@ -181,7 +179,7 @@ def test_what_is_left_comes_behind_what_waits(device, write):
             assert torch.equal(view, wanted)
 
 
-def test_reads_that_are_left_come_behind_writes_that_wait(device):
+def test_undeferred_reads_run_after_pending_writes(device):
     x = torch.zeros(4, 4 * ELEMS, device=device)
     rows = x.view(4, 4 * ELEMS)  # is not marked when x is
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
@@ -211,7 +209,7 @@ def test_the_backward_pass_is_pytorchs(device):
 
 
 @pytest.mark.host
-def test_what_autograd_records_on_processors_is_pytorchs():
+def test_recorded_cpu_operations_stay_eager():
     x = torch.randn(ELEMS, requires_grad=True)
     assert counts(lambda: torch.tanh(x * 2.0) + x)[0] == 0
 
@@ -226,7 +224,7 @@ def switches():
     )
 
 
-def test_nobody_wakes_while_nothing_waits(device):
+def test_no_thread_wakes_while_nothing_is_pending(device):
     x = torch.ones(ELEMS, device=device)
     with torch.no_grad(), gt.scheduler(auto_flush_ms=0.3):
         (x + 1).sum().item()
@@ -278,14 +276,14 @@ def test_a_program_with_small_operations_in_between_is_not(device):
 
 
 @pytest.mark.host
-def test_a_branch_on_each_value_is_put_off():
+def test_a_branch_on_each_value_is_deferred():
     x, count = torch.ones(16), 4 * WINDOW
     with torch.no_grad(), scheduler(takes=2 * count):
         assert all(x.sum() > 0 for _ in range(count))
 
 
 @pytest.mark.host
-def test_what_comes_on_a_stack_is_no_gain():
+def test_writes_before_an_eager_operation_gain_nothing():
     x, y = torch.ones(ELEMS), torch.ones(ELEMS)
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
         for _ in range(WINDOW + 1):

@@ -1,7 +1,5 @@
 """Typical errors of a scheduler of small operations: wrong numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -111,7 +109,7 @@ def drawn_for_numbers(dtype, case):
 
 @pytest.mark.host
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_numbers_beside_half_types_are_rounded_as_in_eager(dtype):
+def test_numbers_with_half_types_round_as_in_eager(dtype):
     for case in range(60):
         given = drawn_for_numbers(dtype, case)
         with torch.no_grad():
@@ -124,7 +122,7 @@ def test_numbers_beside_half_types_are_rounded_as_in_eager(dtype):
 
 @pytest.mark.host
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_products_beside_half_types_differ_by_one_rounding(dtype):
+def test_products_with_half_types_differ_by_one_rounding(dtype):
     for case in range(60):
         x, y, k = drawn_for_numbers(dtype, case)
         expected = products_with_number(x, y, k)
@@ -182,7 +180,7 @@ def test_threshold_looks_at_the_result(device):
     assert torch.equal(large[:, :4], small)
 
 
-def test_threshold_looks_at_what_is_reduced(device):
+def test_threshold_counts_the_reduced_elements(device):
     x = torch.ones(1 << 16, device=device)
     with scheduler(takes=0, size_threshold=1 << 15):
         before = taken()

@@ -1,7 +1,5 @@
 """Tensors of several GPUs; skipped where there is one."""
 
-from __future__ import annotations
-
 import pytest
 from threads_support import in_threads
 from torch_support import ELEMS, gt, scheduler, torch
@@ -23,7 +21,7 @@ def two(device):  # noqa: ARG001
         pytest.skip("needs two GPUs")
 
 
-def test_each_tensor_is_computed_where_it_lies():
+def test_each_tensor_is_computed_on_its_device():
     with scheduler(takes=4):
         x = torch.ones(ELEMS, device="cuda:0") + 1
         y = torch.ones(ELEMS, device="cuda:1") + 2

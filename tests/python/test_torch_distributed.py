@@ -4,8 +4,6 @@ All cases of a kind share one start of two ranks. Each has a deadline; a rank
 that reaches it prints the stacks of all of its threads, and ends.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Own operators and PyTorch's in one order."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import assert_same, in_thread, scheduler, torch
 
@@ -81,7 +79,7 @@ READS = {
 )
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("inside", [True, False])
-def test_what_comes_after_a_submission_sees_it(device, runtime, read, inside):
+def test_later_operations_see_a_submission(device, runtime, read, inside):
     op = define(runtime)
     a, b, *_ = tensors(device)
     expected = READS[read](slow(a, b))
@@ -111,7 +109,7 @@ WRITES = {
     reason="NumPy has no memory of a GPU",
 )
 @pytest.mark.parametrize("write", WRITES)
-def test_what_a_submission_reads_is_not_overwritten(device, runtime, write):
+def test_inputs_of_a_submission_are_not_overwritten(device, runtime, write):
     op = define(runtime)
     for _ in range(ROUNDS):
         a, b, out, _ = tensors(device)
@@ -124,7 +122,7 @@ def test_what_a_submission_reads_is_not_overwritten(device, runtime, write):
 
 
 @pytest.mark.parametrize("whose", ["ours", "other"])
-def test_a_submission_sees_what_was_put_off(device, runtime, other, whose):
+def test_a_submission_sees_deferred_operations(device, runtime, other, whose):
     used = runtime if whose == "ours" else other
     op = define(used)
     a, b, *_ = tensors(device)
@@ -138,7 +136,9 @@ def test_a_submission_sees_what_was_put_off(device, runtime, other, whose):
 
 
 @pytest.mark.parametrize("whose", ["ours", "other"])
-def test_what_was_put_off_is_not_overwritten(device, runtime, other, whose):
+def test_inputs_of_deferred_operations_are_not_overwritten(
+    device, runtime, other, whose
+):
     used = runtime if whose == "ours" else other
     op = define(used)
     for _ in range(ROUNDS):
@@ -150,7 +150,7 @@ def test_what_was_put_off_is_not_overwritten(device, runtime, other, whose):
         assert_same(expected, before)
 
 
-def test_what_is_deferred_runs_the_body_that_it_was_deferred_with(device):
+def test_deferred_operations_keep_their_body(device):
     """Own operators, built-in ones and registered expressions are replaced
     between operations that wait for each other."""
     runtime = gt.runtime(device)

@@ -1,7 +1,5 @@
 """Objects that requests by name hold, and changes to them meanwhile."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import threading
@@ -95,7 +93,7 @@ FLUSHED_BY = {
 
 @pytest.mark.parametrize("way", FLUSHED_BY)
 @pytest.mark.parametrize("submit", [lambda f: f(), in_thread])
-def test_names_may_be_gone(device, way, submit):
+def test_tensors_are_held_without_their_names(device, way, submit):
     x, y = pair(device)
     expected = x + y
     out = torch.empty_like(x)
@@ -168,7 +166,7 @@ def test_threads_load_the_bridge_together_and_share_one_runtime(printed_by):
     assert printed_by(LOADED_BY_THREADS) == "True 1\n"
 
 
-def test_code_that_runs_when_an_object_goes_may_submit(device):
+def test_finalizers_may_submit(device):
     x, y = pair(device)
     expected = x + y + y
     out = torch.empty_like(x)
@@ -180,7 +178,7 @@ def test_code_that_runs_when_an_object_goes_may_submit(device):
     assert torch.equal(expected, out)
 
 
-def test_what_is_refused_is_not_held(device):
+def test_refused_requests_hold_no_tensor(device):
     x, y = pair(device)
     out = torch.empty(ELEMS + 1, device=device)
     ref = weakref.ref(x)
@@ -191,7 +189,7 @@ def test_what_is_refused_is_not_held(device):
     assert ref() is None
 
 
-def test_results_of_a_scheduler_beside_requests(device):
+def test_scheduler_results_and_requests_mix(device):
     # Requests by name are not counted as users of a result.
     x, y = pair(device)
     out = torch.empty_like(x)

@@ -3,8 +3,6 @@
 Only the bridge is counted: PyTorch's and Python's instructions differ by release.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A scheduler's block that runs begins to defer when the bridge is there."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -189,7 +187,7 @@ assert defers()
 """)
 
 
-def test_ready_compiles_nothing_and_takes_what_another_one_has(site):
+def test_ready_uses_a_bridge_that_another_process_compiles(site):
     text = """
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -305,7 +303,7 @@ def test_nothing_is_compiled_for_another_version(monkeypatch, version):
         building.build(print)
 
 
-def test_the_versions_that_were_tried_are_those_of_the_bridge():
+def test_the_bridge_asserts_the_tested_versions():
     # The C++ of the bridge asserts the same versions.
     text = (choosing.SOURCES / "private_parts.h").read_text()
     for version in choosing.TRIED:

@@ -1,7 +1,5 @@
 """Tensors of many kinds in turns: what one was says nothing of the next."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 
@@ -65,7 +63,7 @@ def facts(x):
 
 
 @pytest.mark.parametrize("call", calls().values(), ids=calls())
-def test_kinds_in_turns_give_what_eager_gives(device, call):
+def test_alternating_kinds_match_eager(device, call):
     dtypes = torch.float32, torch.float16, torch.float64, torch.int64
     of_dtypes = [made(device, dtype) for dtype in dtypes]
     names = list(of_dtypes[0])
@@ -102,7 +100,7 @@ def test_requests_by_name_of_kinds_in_turns(device):
             assert torch.equal(out, a + b)
 
 
-def test_a_mode_of_one_thread_is_none_of_another(device):
+def test_a_mode_affects_only_its_thread(device):
     class Log(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function, _types, args=(), kwargs=None):
             names.append(function.__name__)

@@ -1,7 +1,5 @@
 """Strides of results, also where the size is 1: those of eager."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -100,7 +98,7 @@ def test_strides_are_those_of_eager(device, name):
 
 
 @pytest.mark.parametrize("name", ["t + 2", "t > 0", "clamp_min"])
-def test_strides_of_all_small_ones(device, name):
+def test_small_strides_match_eager(device, name):
     compare(SOME[name], small_ones(device))
 
 

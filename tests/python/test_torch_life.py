@@ -1,7 +1,5 @@
 """Memory, time and order: what a flush owes, and what outlives what."""
 
-from __future__ import annotations
-
 import gc
 import time
 

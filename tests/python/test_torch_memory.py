@@ -1,7 +1,5 @@
 """Where the results of small operations lie, and when that is used again."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random
@@ -104,7 +102,7 @@ print("as it was")
 """
 
 
-def test_pytorch_is_left_as_it_was_once_nobody_schedules(printed_by):
+def test_pytorch_is_restored_after_the_last_scheduler(printed_by):
     # A process of its own: none of its threads has ended in a scheduler.
     text = LEAVES_PYTORCH.format(patience=PATIENCE + 1)
     assert printed_by(text) == "as it was\n"

@@ -1,7 +1,5 @@
 """PyTorch's methods stay the same objects, even if a program replaces them."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import itertools
@@ -40,7 +38,6 @@ LOGICAL = {"__and__", "__or__", "__xor__"}
 
 
 def arguments(name, device):
-    """Return a tensor and the arguments of its method."""
     x = torch.tensor([0.5, 1.0, 2.0], device=device)
     if name in LOGICAL:
         return x > 1, (x > 0.5,)
@@ -156,7 +153,7 @@ MOMENTS = ("before", "inside", "after", "ended")
     ("put", "taken_away"),
     [*itertools.combinations_with_replacement(MOMENTS, 2)],
 )
-def test_what_a_program_puts_over_methods_is_its_own(
+def test_methods_that_a_program_replaces_stay_replaced(
     device, put, taken_away, end
 ):
     scheduling.retire()

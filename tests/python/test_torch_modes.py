@@ -4,8 +4,6 @@ test_torch_transforms.py has functorch, test_torch_attributes.py sparse and
 nested tensors.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 

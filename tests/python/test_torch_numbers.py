@@ -1,7 +1,5 @@
 """Seeded programs give the same bits in every run, if that is asked for."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -72,7 +70,7 @@ def test_a_child_of_a_fork_may_be_deterministic(printed_by):
     assert printed_by(FORK) == "0\n"
 
 
-def test_one_inside_another_wakes_a_thread_that_rests(device):
+def test_a_nested_scheduler_ends_a_pause(device):
     x = torch.ones(ELEMS, device=device)
     watch_anew()
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
@@ -108,7 +106,7 @@ def test_a_deterministic_scheduler_never_leaves_a_thread_alone(
 
 
 @pytest.mark.host
-def test_a_table_says_what_is_left_to_pytorch():
+def test_the_cost_table_decides_what_stays_eager():
     dear = torch.randn(64, 256)
     cheap = torch.randn(2, 16)
     for pending in (False, True):
@@ -163,7 +161,7 @@ def test_reals_to_integers_that_they_do_not_fit(device, of, to):
 
 @pytest.mark.parametrize("of", FLOATS)
 @pytest.mark.parametrize("to", INTEGERS)
-def test_the_same_once_it_is_compiled(device, of, to):
+def test_compiled_conversions_of_reals_match_eager(device, of, to):
     x = torch.tensor(values(), dtype=torch.float64).to(of).to(device)
     for _ in range(40):
         compare(lambda x: [x.to(to) for _ in range(8)], x)

@@ -3,8 +3,6 @@
 test_torch_composites.py has their gradients.
 """
 
-from __future__ import annotations
-
 import pytest
 from torch_operations import (
     TAKEN,
@@ -93,7 +91,7 @@ def compare(form, found, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("op", operators(TAKEN), ids=name_of)
-def test_samples_of_operators_that_are_taken(device, op):
+def test_samples_of_deferred_operators_match_eager(device, op):
     before = taken()
     known = op.supported_dtypes(device)
     for dtype in [dtype for dtype in DTYPES if dtype in known]:

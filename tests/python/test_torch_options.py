@@ -1,7 +1,5 @@
 """Options of a scheduler apply in it, and in no other one."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

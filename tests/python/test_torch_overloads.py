@@ -3,8 +3,6 @@
 Calls that eager refuses raise its error, and corner cases give its results.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -39,7 +37,6 @@ DIFFERENT = ("gelu", "rsqrt", "signbit", "silu", "sqrt")
 
 
 def tensors(dtype, device, others=None):
-    """Return operands."""
     values = torch.tensor(VALUES, device=device)
     if not dtype.is_floating_point:
         values = values.nan_to_num(7, 5, -5)

@@ -1,7 +1,5 @@
 """PyTorch's functions and methods as the overrides take or leave them."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 
@@ -64,7 +62,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("name", [*TAKEN, *LEFT])
-def test_calls_mean_the_same_and_usual_ones_are_taken(same, name):
+def test_calls_match_eager_and_usual_ones_are_deferred(same, name):
     same((TAKEN | LEFT)[name], takes=int(name in TAKEN))
 
 
@@ -117,7 +115,7 @@ def test_functions_stay_the_same_objects_with_an_entry_of_ours(device):
     assert [entry(name) for name in FUNCTIONS] == [None] * len(FUNCTIONS)
 
 
-def test_overrides_see_the_functions_themselves(device):
+def test_overrides_see_the_original_functions(device):
     seen = []
 
     class Own(torch.Tensor):

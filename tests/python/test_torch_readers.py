@@ -1,7 +1,5 @@
 """Operators go ahead of what is pending, unless they touch its memory."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -26,7 +24,7 @@ def matrix(device):
     return torch.eye(SIZE, device=device)
 
 
-def test_products_go_ahead_of_what_is_pending(device, matrix):
+def test_products_run_before_pending_operations(device, matrix):
     a, b = pair(device)
     with torch.no_grad(), scheduler(takes=2):
         x = a + b
@@ -40,7 +38,7 @@ def test_products_go_ahead_of_what_is_pending(device, matrix):
     torch.testing.assert_close(y, 2 * (a + b))
 
 
-def test_products_stay_behind_what_writes_their_operands(device, matrix):
+def test_products_run_after_writers_of_their_operands(device, matrix):
     a, b = pair(device)
     old, expected = a[:SIZE], (a + b)[:SIZE]
     with torch.no_grad(), scheduler():
@@ -50,7 +48,7 @@ def test_products_stay_behind_what_writes_their_operands(device, matrix):
     torch.testing.assert_close(product, expected)
 
 
-def test_products_start_what_holds_much_memory(device, matrix):
+def test_products_flush_large_pending_results(device, matrix):
     large = torch.ones(17 << 20, device=device)
     with torch.no_grad(), scheduler():
         x = large[:SIZE] + 1
@@ -98,7 +96,7 @@ FLUSHES = {
 @pytest.mark.never(lambda device, ahead: IS_OLD and ahead in FLUSHES[device])
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("ahead", AHEAD)
-def test_what_touches_nothing_pending_flushes_nothing(matrix, made, ahead):
+def test_unrelated_operations_flush_nothing(matrix, made, ahead):
     with torch.no_grad(), scheduler():
         x = MADE[made](matrix)
         count = gt.pending()
@@ -207,7 +205,7 @@ def forms_of(op):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_operator_keeps_the_order_of_what_is_pending(device):
+def test_every_operator_keeps_the_order_of_pending_ones(device):
     """All operators of PyTorch's database, whether they go ahead or not."""
     wrong = []
     for op in operators():

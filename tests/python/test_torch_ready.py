@@ -1,7 +1,5 @@
 """Until the bridge is compiled schedulers are eager, and nothing waits for it."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -97,7 +95,7 @@ print(len(caught))
 
 
 @pytest.mark.parametrize("what", WAITS)
-def test_what_must_not_depend_on_time_waits(site, what):
+def test_uses_that_need_the_bridge_wait_for_it(site, what):
     block = "\n".join(f"    {line}" for line in WAITS[what].splitlines())
     said = site.run(IS_TOLD.format(block, COMMANDS)).split()
     # A caller that asked for the wait gets no message about it.
@@ -134,7 +132,7 @@ assert defers()
 """)
 
 
-def test_a_compiler_that_refuses_is_asked_once(site):
+def test_a_failed_compilation_is_not_repeated(site):
     site.touch("refuse")
     site.touch("go")
     said = site.run("""
@@ -228,7 +226,7 @@ touch(f"pipe-{os.stat(pipes[0]).st_ino}")
 
 
 @pytest.mark.parametrize("ending", ["interrupt", "kill", "end"])
-def test_what_is_compiled_in_the_background_outlives_its_program(site, ending):
+def test_a_background_compilation_outlives_its_program(site, ending):
     said = end_program(site, OPENS + IN_BACKGROUND, ending)
     if ending == "end":
         assert said == ("", "")
@@ -253,7 +251,7 @@ def opened_by(process):
     return [one.stat().st_ino for one in Path(f"/proc/{process}/fd").iterdir()]
 
 
-def test_what_was_refused_meanwhile_is_told_by_the_next_program(site):
+def test_the_next_program_reports_a_failed_compilation(site):
     site.touch("refuse")
     end_program(site, IN_BACKGROUND, "end")
     site.touch("go")
@@ -291,7 +289,7 @@ except KeyboardInterrupt:
         process.communicate(timeout=COMPILE_S)
 
 
-def test_two_processes_have_one_compiler(site):
+def test_two_processes_start_one_compiler(site):
     text = """
 warnings.simplefilter("ignore")
 assert not defers()
@@ -308,7 +306,7 @@ until(defers)
     assert len(site.started()) == COMMANDS
 
 
-def test_when_one_that_compiles_is_killed_another_one_begins(site):
+def test_a_waiting_process_replaces_a_killed_compiler(site):
     last = "until(started)\ntime.sleep(1000)"
     with site.start(WAITING + last) as one:
         until(site.started)
@@ -320,7 +318,7 @@ def test_when_one_that_compiles_is_killed_another_one_begins(site):
         one.communicate(timeout=COMPILE_S)
 
 
-def test_what_a_killed_one_left_is_removed_and_the_log_says_what_is_done(site):
+def test_remains_of_a_killed_compiler_are_removed(site):
     left = site.cache / "bridge/building-x"
     left.mkdir(parents=True)
     (left / "python.o").touch()
@@ -357,7 +355,7 @@ until(defers)
     assert len(site.started()) == COMMANDS
 
 
-def test_the_child_of_a_fork_does_not_keep_it(site):
+def test_a_forked_child_does_not_hold_the_compilers_lock(site):
     text = """
 threading.Thread(target=gt.wait_ready, daemon=True).start()
 until(started)
@@ -385,7 +383,7 @@ assert not scheduling._thread.eager
 """)
 
 
-def test_threads_leave_what_they_entered(site):
+def test_threads_leave_the_scheduler_they_entered(site):
     site.run("""
 warnings.simplefilter("ignore")
 shared = gt.scheduler(auto_flush_ms=60_000)

@@ -1,7 +1,5 @@
 """Requests: operations that a program hands over one by one."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import ELEMS, assert_same, gt, pair, torch
 

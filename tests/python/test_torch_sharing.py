@@ -1,7 +1,5 @@
 """Memory that NumPy, a buffer's owner or a file shares with a tensor."""
 
-from __future__ import annotations
-
 import mmap
 import random
 import weakref
@@ -185,12 +183,12 @@ def is_deferred(tensor):
     ],
     ids=["array", "slice", "bytearray", "private map", "load", "share_memory_"],
 )
-def test_what_nobody_else_has_is_deferred(tmp_path, make):
+def test_tensors_with_unshared_memory_are_deferred(tmp_path, make):
     assert is_deferred(make(tmp_path)) == (1, 1)
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "numpy" in way])
-def test_what_nobody_has_any_more_is_deferred(tmp_path, way):
+def test_tensors_are_deferred_after_sharing_ends(tmp_path, way):
     tensor, other = WAYS[way](tmp_path)
     assert is_deferred(tensor) == (0, 0)
     del other

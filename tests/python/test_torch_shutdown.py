@@ -1,7 +1,5 @@
 """init() and shutdown() start and end the workers of PyTorch's operators."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import threading
@@ -46,7 +44,7 @@ def test_init_has_the_workers():
     assert found.stats()["tasks_submitted"] == 0
 
 
-def test_shutdown_ends_them_and_the_next_use_begins_anew(device):
+def test_the_next_use_after_shutdown_makes_new_runtimes(device):
     made = []
     for _ in range(3):
         out = add(device)
@@ -61,7 +59,7 @@ def test_shutdown_ends_them_and_the_next_use_begins_anew(device):
         assert_same(out, torch.arange(8.0, device=device) * 2)
 
 
-def test_results_outlive_it(device):
+def test_results_outlive_shutdown(device):
     with gt.scheduler():
         a = torch.arange(100.0, device=device)
         results = [a + k for k in range(50)]
@@ -82,13 +80,14 @@ def test_pending_requests_are_run(device):
     assert_same(out, a * 2)
 
 
-def test_arrays_and_users_keep_theirs(device):
+def test_arrays_keep_their_runtime_after_shutdown(device):
     kept = gt.runtime(device)
     x = kept.array([1.0, 2.0], dtype="float32")
     op = kept.define("more", "o = x + 1")
     add(device)
     gt.shutdown()
-    assert gpuos.default_runtime(kept_name(kept)) is not kept
+    name = "host" if kept.backend == "host" else "cuda:0"
+    assert gpuos.default_runtime(name) is not kept
     out = kept.empty(2)
     kept.submit(op, x, out=out)
     assert out.numpy().tolist() == [2.0, 3.0]
@@ -99,11 +98,7 @@ def test_arrays_and_users_keep_theirs(device):
     assert_same(add(device), torch.arange(8.0, device=device) * 2)
 
 
-def kept_name(rt):
-    return "host" if rt.backend == "host" else "cuda:0"
-
-
-def test_a_scheduler_refuses_it(device):
+def test_shutdown_in_a_scheduler_is_refused(device):
     with (
         gt.scheduler(),
         pytest.raises(gpuos.Error, match="no scheduler in use"),
@@ -129,7 +124,7 @@ def test_a_scheduler_refuses_it(device):
     gt.shutdown()
 
 
-def test_requests_of_other_threads_meanwhile(device):
+def test_shutdown_while_other_threads_request(device):
     is_done = threading.Event()
     wrong = []
 

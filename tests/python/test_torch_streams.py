@@ -1,7 +1,5 @@
 """Streams, events and graphs of CUDA."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

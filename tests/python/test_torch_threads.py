@@ -1,7 +1,5 @@
 """Threads, processes, exceptions and the timer of gpuos.torch."""
 
-from __future__ import annotations
-
 import contextlib
 import dis
 import functools
@@ -76,7 +74,7 @@ def test_thread_that_entered_no_scheduler_is_not_intercepted(device):
 
 @pytest.mark.parametrize("reads_in", [contextlib.nullcontext, gt.scheduler])
 @pytest.mark.parametrize("auto_flush_ms", [0.2, NEVER_MS])
-def test_reader_sees_what_another_thread_has_pending(
+def test_readers_see_pending_values_of_other_threads(
     device, auto_flush_ms, reads_in
 ):
     items = queue.Queue(8)

@@ -1,7 +1,5 @@
 """Models are trained as by eager: gradients, optimizers, modes, hooks."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import compare, torch
 

@@ -1,7 +1,5 @@
 """Forward derivatives, functorch and operators of higher order."""
 
-from __future__ import annotations
-
 import pytest
 from torch_support import compare, error_of, scheduler, torch
 

@@ -4,8 +4,6 @@ tests/fuzz/torch_lines.py draws the usual ones, and test_torch_readers.py has
 every operator that writes. Here are those that neither has.
 """
 
-from __future__ import annotations
-
 import ctypes
 import random
 
@@ -106,7 +104,7 @@ def shapes_of_pending(device):
 
 
 @pytest.mark.parametrize("name", [*TWO.split(), *THREE])
-def test_views_of_what_is_pending_meet_in_one_operator(device, name):
+def test_views_of_pending_results_are_combined(device, name):
     pieces = shapes_of_pending(device)
     function = THREE.get(name) or getattr(torch, name)
     count = 3 if name in THREE else 2

@@ -1,7 +1,5 @@
 """Tutorials do what they say; their times may be others."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Five users come from an empty machine to their first right result in time."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os
@@ -48,7 +46,6 @@ def pack(path):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A wheel of this Python."""
     given = os.environ.get("GPUOS_TEST_WHEEL", "installed")
     if given != "installed":
         return Path(given).resolve()
@@ -86,7 +83,7 @@ def test_each_script_has_its_minutes():
     reason="compiles the library: only with GPUOS_TEST_USERS=all",
 )
 @pytest.mark.parametrize("name", MINUTES)
-def test_a_user_comes_to_a_right_result(name, wheel, tmp_path):
+def test_user_scripts_compute_the_expected_result(name, wheel, tmp_path):
     started = subprocess.Popen(
         [USERS / f"{name}.sh", wheel, tmp_path],
         env=os.environ

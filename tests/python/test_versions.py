@@ -4,8 +4,6 @@ tests/cpp/runtime/runtime_versions_test.cpp has what the runtime itself does;
 here is what Python adds.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 
@@ -72,7 +70,7 @@ def test_a_source_is_kept_with_its_version(rt, x):
 
 
 @pytest.mark.parametrize("versions", [1, 2, 8])
-def test_so_many_stay(backend, versions):
+def test_the_option_versions_limits_kept_versions(backend, versions):
     with gpuos.Runtime(backend, versions=versions) as rt:
         op = rt.define("step", "o = x + 1")
         for k in range(12):
@@ -82,7 +80,7 @@ def test_so_many_stay(backend, versions):
             rt.rollback(op, to=2)
 
 
-def test_who_comes_second_is_told(rt, x):
+def test_a_late_change_with_expected_is_refused(rt, x):
     op = rt.define("step", "o = x + 1")
     rt.replace(op, "o = x + 2", expected=1)
     for change in (

@@ -1,7 +1,5 @@
 """Replacements, rollbacks and transactions under load, from four threads."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import threading

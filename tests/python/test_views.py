@@ -1,7 +1,5 @@
 """Views of gpuos.Array: NumPy's basic indexing, transposes, reshapes."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -5,8 +5,6 @@ tested interpreted and compiled. `test_faces.py` shows that whatever else calls 
 function runs the same program.
 """
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys
@@ -198,7 +196,6 @@ GPUOS_OPERATOR(functions_of_{inputs}) {{
 
 
 def numbers(dtype):
-    """Special numbers and some others."""
     rng = np.random.default_rng(3)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -224,7 +221,7 @@ def numbers(dtype):
 
 @pytest.mark.parametrize("inputs", [1, 2])
 @pytest.mark.parametrize("dtype", [*map(np.dtype, TYPES)], ids=str)
-def test_is_numpys_compiled(rt, dtype, inputs):
+def test_compiled_functions_match_numpy(rt, dtype, inputs):
     functions = list(compiled(dtype, inputs))
     arrays = [numbers(dtype)]
     if inputs == 2:

@@ -1,7 +1,5 @@
 """Files that replace operators when they are saved."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os
@@ -132,7 +130,7 @@ SAVES = [
 
 
 @pytest.mark.parametrize("save", SAVES)
-def test_a_save_replaces_whatever_the_editor_does(screen, save):
+def test_every_way_to_save_replaces(screen, save):
     with screen.watch() as watch:
         assert watch.path == screen.path
         for number in (10, 20, 30):
@@ -142,7 +140,7 @@ def test_a_save_replaces_whatever_the_editor_does(screen, save):
 
 
 @pytest.mark.parametrize("save", SAVES)
-def test_what_does_not_compile_leaves_the_old_one(screen, save):
+def test_a_save_that_does_not_compile_keeps_the_old_one(screen, save):
     with screen.watch():
         save(screen.path, "o = x +\n")
         assert screen.fails()
@@ -244,7 +242,7 @@ def test_a_folder_that_others_may_write_is_refused(screen):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("which", ["file", "folder"])
-def test_what_is_somebody_elses_is_refused(screen, which):
+def test_files_and_folders_of_other_users_are_refused(screen, which):
     path = screen.path if which == "file" else screen.path.parent
     os.chown(path, 65534, 65534)
     for mode in (0o700, 0o1700):
@@ -261,7 +259,7 @@ def test_the_mark_of_an_editor_is_no_text(screen):
     assert screen.op.expression == "o = x * 2"
 
 
-def test_what_is_no_text_is_told(screen):
+def test_files_that_are_no_text_are_reported(screen):
     with screen.watch():
         for data in (b"o = \xff", b"o = x + 1" + b" " * (1 << 20)):
             screen.errors.clear()
@@ -298,7 +296,7 @@ def test_a_link_is_followed_once(rt, tmp_path):
         assert screen.becomes(6.0)
 
 
-def test_a_folder_that_goes_is_told(screen):
+def test_a_removed_folder_is_reported(screen):
     with screen.watch():
         shutil.rmtree(screen.path.parent)
         assert screen.fails()
@@ -420,7 +418,7 @@ def test_a_hundred_saves_end_with_the_last(screen):
     assert screen.errors == []
 
 
-def test_what_cannot_be_watched_is_refused(host, tmp_path):
+def test_wrong_watches_are_refused(host, tmp_path):
     op = host.define("wave", "o = x")
     with pytest.raises(gpuos.InvalidArgument, match="unknown operator"):
         host.watch("nothing", tmp_path / "f")

@@ -1,7 +1,5 @@
 """The wave of examples/ is drawn, and its formula replaced from outside."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty
@@ -137,7 +135,7 @@ def test_a_watched_formula_is_taken(start, tmp_path):
     assert code == 0, text
 
 
-def test_a_killed_one_can_be_started_again(start, tmp_path):
+def test_the_example_starts_again_after_a_kill(start, tmp_path):
     path = tmp_path / "run" / "s"
     for _ in range(2):
         terminal = start("--control", path)

@@ -1,7 +1,5 @@
 """Objects that report wrong metadata, or change during a call."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -109,7 +107,7 @@ def test_versions_of_another_layout(shared, major):
             use(liar)
 
 
-def test_two_places_of_one_array(shared):
+def test_wrong_devices_are_refused(shared):
     liar = Liar(shared.zeros(8), (8,))
     kind, number = liar.place
     for other in [(3 - kind, number), (99, number)]:
@@ -120,7 +118,7 @@ def test_two_places_of_one_array(shared):
                 use(liar)
 
 
-def test_forms_that_are_so_are_taken(shared):
+def test_valid_shapes_and_strides_are_accepted(shared):
     array = shared.array(np.arange(8, dtype="f4"))
     for shape, strides in [((8,), None), ((2, 4), (4, 1)), ((1, 8, 1), None)]:
         liar = Liar(array, shape, strides)
@@ -196,7 +194,7 @@ class SaysMany:
         return 2
 
 
-def test_a_length_that_is_a_lie(shared):
+def test_wrong_lengths_are_refused(shared):
     for call in (
         lambda: shared.empty(SaysMany()),
         lambda: shared.zeros(4).reshape(SaysMany()),
@@ -229,7 +227,7 @@ def test_a_length_that_is_a_lie(shared):
         ("mask", object()),
     ],
 )
-def test_array_interfaces_that_are_none(cuda, field, value):
+def test_invalid_array_interfaces_are_refused(cuda, field, value):
     array = cuda.zeros(4)
 
     class Producer:

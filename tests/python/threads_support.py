@@ -1,7 +1,5 @@
 """Functions that run in threads at the same time."""
 
-from __future__ import annotations
-
 import threading
 
 from deadlines import WAIT_S

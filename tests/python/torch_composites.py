@@ -1,7 +1,5 @@
 """Calls of every operator that PyTorch makes of others, as far as it has any."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math
@@ -54,7 +52,6 @@ def forms(op):
 
 
 def into(op, sample):
-    """Return the result of an `out=` form."""
     result = op(sample.input, *sample.args, **sample.kwargs)
     if not isinstance(result, torch.Tensor):
         return result

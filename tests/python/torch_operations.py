@@ -1,7 +1,5 @@
 """PyTorch's own samples of its operators, and those that schedulers take."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import itertools

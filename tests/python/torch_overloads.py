@@ -1,7 +1,5 @@
 """All overloads of the operators that the bridge names, and calls of them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,6 @@ class Overload:
 
     @property
     def numbers(self):
-        """The places of numbers."""
         return [k for k, a in enumerate(self.arguments) if "number" in a[1]]
 
     @property

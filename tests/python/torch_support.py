@@ -1,7 +1,5 @@
 """Helpers of the tests of gpuos.torch: schedulers that count, comparison."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

@@ -48,7 +48,6 @@ CUresult allocate_to(CUdeviceptr* pointer, std::size_t bytes) {
   return *pointer != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/// Answers with a value.
 template <typename T>
 CUresult answer(T* to, std::type_identity_t<T> value) {
   *to = value;

@@ -1,7 +1,5 @@
 """Measure this machine for `python -m gpuos bench`."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import sys

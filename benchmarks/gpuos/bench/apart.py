@@ -4,8 +4,6 @@ A measurement may crash that process, or hang until a time limit kills it. The
 next measurement then begins in another process.
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import signal

@@ -1,7 +1,5 @@
 """Measure streams of independent adds, bursts, and one large add."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

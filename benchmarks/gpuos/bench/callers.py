@@ -1,7 +1,5 @@
 """Measure tasks next to a matmul, and four callers in every residency."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

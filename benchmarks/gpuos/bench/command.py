@@ -1,7 +1,5 @@
 """Parse the words after `bench`."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +72,6 @@ COMMANDS = QUEUE, JIT, PROGRAMS, TORCH, SESSION, WATCH = (
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of `bench`."""
     parser = argparse.ArgumentParser(
         prog=f"{program_name()} bench", description="Measure this machine."
     )

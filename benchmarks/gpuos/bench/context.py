@@ -87,7 +87,6 @@ class Sizes:
 
 
 def host_sizes() -> Sizes:
-    """Return the sizes for processors."""
     found = {one.name: one.metadata.get("host") for one in fields(Sizes)}
     return Sizes(**{k: v for k, v in found.items() if v is not None})
 

@@ -1,7 +1,5 @@
 """Measure the cost of a task that Python submits."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Measure a command in this process, and describe the process."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import importlib.util

@@ -4,8 +4,6 @@ Each peer gets new sources for the same architecture and standard. It first
 compiles one source that is not timed.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import tempfile

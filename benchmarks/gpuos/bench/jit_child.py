@@ -1,7 +1,5 @@
 """Measure parts of `bench jit` in separate processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 from collections.abc import Callable

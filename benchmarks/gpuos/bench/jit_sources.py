@@ -1,7 +1,5 @@
 """Make sources that no process has compiled before."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import time

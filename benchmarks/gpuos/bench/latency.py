@@ -1,7 +1,5 @@
 """Measure round trips, the cost of an idle runtime, and replacements."""
 
-from __future__ import annotations
-
 import time
 
 from gpuos.bench.context import WAIT_S, Context

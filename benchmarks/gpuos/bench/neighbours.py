@@ -1,7 +1,5 @@
 """Measure the host backend while other processes use the processors."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import time

@@ -1,7 +1,5 @@
 """Measure the cost of an operator's checks, and of dropped results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -108,7 +106,6 @@ def _compare(
 
 
 def nine_operations(a: Any, b: Any, u: Any) -> tuple[Any, Any]:
-    """Return the results of nine operations."""
     x = a * u + b
     y = b * u - a
     return (x + y * u) * 0.5, y - x * u

@@ -3,8 +3,6 @@
 The functions return streams of independent adds in microseconds per add.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """Draw lines over sizes and counts, as PNG or SVG, with matplotlib."""
 
-from __future__ import annotations
-
 import importlib
 from itertools import cycle
 from pathlib import Path

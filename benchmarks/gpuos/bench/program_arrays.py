@@ -1,7 +1,5 @@
 """Measure rows of float16 and arrays larger than any cache, from Python."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Measure a chain of 140 operations: tracing, first call, latency, streams."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import gpuos

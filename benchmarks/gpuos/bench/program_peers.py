@@ -1,7 +1,5 @@
 """Call one function on the same inputs with gpuos and with its peers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -109,10 +107,6 @@ def exact(work: Work) -> npt.NDArray[np.float64]:
     return np.asarray(work.numpy(*inputs))
 
 
-def _numpy(_context: Context, work: Work) -> Peer:
-    return Peer(work.numpy, work.inputs, lambda: None)
-
-
 def _torch(context: Context, work: Work) -> Peer:
     torch = torch_of(context)
     device = "cuda" if context.is_cuda else "cpu"
@@ -156,7 +150,7 @@ def _cupy_fused(context: Context, work: Work) -> Peer:
 
 
 KINDS: dict[str, Callable[[Context, Work], Peer]] = {
-    "numpy": _numpy,
+    "numpy": lambda _, work: Peer(work.numpy, work.inputs, lambda: None),
     "torch eager": _torch,
     "torch CUDA graph": _torch_graph,
     "torch.compile": torch_compiled,

@@ -1,12 +1,10 @@
 """Measure new shapes in every call, and cost over sizes and counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
 from gpuos.bench import _loops
-from gpuos.bench.context import SETS, Context, Sizes
+from gpuos.bench.context import SETS, Context
 from gpuos.bench.program_chain import (
     CHECKED_SETS,
     ELEMS,
@@ -136,11 +134,6 @@ def run_elements(context: Context, row: Row) -> None:
     _put_lines(context, row, series, [(OPERATIONS, each) for each in x])
 
 
-def _reps(sizes: Sizes, size: int) -> int:
-    # The largest points take a second each.
-    return max(1, min(sizes.reps * 10, (1 << 18) // size))
-
-
 def _add_tiers(
     context: Context,
     series: Series,
@@ -154,7 +147,8 @@ def _add_tiers(
         if elems <= MOST_CHECKED:
             wrong = _loops.program_wrong(rig, operations, elems)
             check_right(wrong, f"{operations} operations of {elems}")
-        reps = _reps(context.sizes, elems)
+        # The largest points take a second each.
+        reps = max(1, min(context.sizes.reps * 10, (1 << 18) // elems))
         return median(_loops.program_latency_us(rig, program, elems, reps))
 
     def compiled() -> float:

@@ -1,7 +1,5 @@
 """Define the work of `bench programs` for each library."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -157,7 +157,6 @@ class Series:
 
 
 def points(*series: Series) -> int:
-    """Return the number of points of all lines."""
     lines = [line for one in series for line in one.lines.values()]
     return sum(value is not None for line in lines for value in line)
 
@@ -181,18 +180,15 @@ def reason_of(error: BaseException) -> str:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median."""
     return statistics.median(values)
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """Return the quantile of `values` at `part`."""
     ordered = sorted(values)
     return ordered[round(part * (len(ordered) - 1))]
 
 
 def check_right(wrong: int, what: str) -> None:
-    """Raise an error if elements are wrong."""
     if wrong:
         message = f"{what}: expected 0 wrong elements, came {wrong}"
         raise ValueError(message)

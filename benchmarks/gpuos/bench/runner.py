@@ -1,7 +1,5 @@
 """Run one command: measure, print, save."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

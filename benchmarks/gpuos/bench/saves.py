@@ -1,7 +1,5 @@
 """Measure from the save of a watched file until its operator runs."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,7 +24,6 @@ GPUOS_OPERATOR(wave) {{
 
 
 def expression(number: int) -> str:
-    """Return an expression that adds a number."""
     return f"o = x + {number}"
 
 

@@ -3,8 +3,6 @@
 The peer compiles all cells so far as one new module.
 """
 
-from __future__ import annotations
-
 import random
 import resource
 import time

@@ -1,7 +1,5 @@
 """Time calls on processors that no other program disturbs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess
@@ -31,7 +29,6 @@ while os.getppid() == int(sys.argv[1]):
 
 
 def seconds(once: Callable[[], object]) -> float:
-    """Return the time of one call."""
     start = time.perf_counter()
     once()
     return time.perf_counter() - start

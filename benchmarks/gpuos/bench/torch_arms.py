@@ -1,7 +1,5 @@
 """Run the steps of a PyTorch program in several ways, timed in turns."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc
@@ -102,8 +100,6 @@ def eager_arm(_torch: Any, work: Work) -> Arm:
 
 
 def scheduled_arm(gt: Any, work: Work) -> Arm:
-    """Run the steps in a scheduler."""
-
     def run() -> list[Any]:
         with gt.scheduler(**work.options):
             return _all_steps(work)

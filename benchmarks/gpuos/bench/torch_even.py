@@ -1,7 +1,5 @@
 """Define programs that gain nothing, and that must not become slower."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -65,7 +63,6 @@ def cell(torch: Any, device: str, sizes: Sizes, *, kind: str) -> Work:
 def _training(
     torch: Any, model: Any, x: Any, made: Any, steps: int, **more: Any
 ) -> Work:
-    """Return the steps of an optimizer of `model`."""
     cross_entropy = torch.nn.functional.cross_entropy
     count = x[..., 0].numel()
     labels = torch.randint(CLASSES, (count,), device=x.device)
@@ -98,7 +95,6 @@ def mlp_training(
 
 
 def layer_training(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return training steps of one layer of a transformer."""
     nn = torch.nn
     layer = nn.TransformerEncoderLayer(
         64, 4, 128, dropout=0.0, batch_first=True

@@ -1,7 +1,5 @@
 """Measure twenty programs of small operations, which must keep their gain."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 They have the layers of ResNet-50 and GPT-2, with random weights and inputs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from gpuos.bench.context import Sizes

@@ -1,7 +1,5 @@
 """Define PyTorch programs: streams, chains, an optimizer, an environment."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -32,7 +30,6 @@ def _vectors(torch: Any, device: str, count: int, elems: int) -> Any:
 
 
 def adds(torch: Any, device: str, sizes: Sizes) -> Work:
-    """Return independent adds."""
     left = _vectors(torch, device, sizes.torch_operations, ELEMS)
     right = _vectors(torch, device, sizes.torch_operations, ELEMS)
 

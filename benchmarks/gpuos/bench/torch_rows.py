@@ -1,7 +1,5 @@
 """Declare the rows of `bench torch` in the order of the table."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from gpuos.bench import torch_even as even

@@ -1,7 +1,5 @@
 """Measure the rows of `bench torch`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

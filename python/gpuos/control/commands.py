@@ -217,7 +217,6 @@ def shown(version: _core.OperatorVersion) -> Answer:
 
 
 def changed(op: _core.Operator, version: int) -> Answer:
-    """Return the answer to a change."""
     return {"operator": op.name, "version": version}
 
 

@@ -38,17 +38,9 @@ def _is_text(value: object) -> bool:
     return True
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_number(value: Any) -> bool:
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     return is_integer and 0 <= value < MOST
-
-
-def _is_version(value: Any) -> bool:
-    return _is_number(value) and value > 0
 
 
 def _is_seconds(value: Any) -> bool:
@@ -58,14 +50,6 @@ def _is_seconds(value: Any) -> bool:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _is_text_or_texts(value: object) -> bool:
-    return _is_text(value) or _is_texts(value)
-
-
-def _is_number_or_texts(value: object) -> bool:
-    return _is_number(value) or _is_texts(value)
 
 
 def _is_parameter(value: object) -> bool:
@@ -80,12 +64,16 @@ def _is_parameters(value: object) -> bool:
 
 
 TEXT = Kind("a text", _is_text)
-FLAG = Kind("true or false", _is_flag)
+FLAG = Kind("true or false", lambda x: isinstance(x, bool))
 NUMBER = Kind("a whole number of 0 or more", _is_number)
-VERSION = Kind("a whole number of 1 or more", _is_version)
+VERSION = Kind("a whole number of 1 or more", lambda x: _is_number(x) and x > 0)
 SECONDS = Kind("a number of seconds", _is_seconds)
-DTYPES = Kind("a text or a list of texts", _is_text_or_texts)
-INPUTS = Kind("a whole number or a list of texts", _is_number_or_texts)
+DTYPES = Kind(
+    "a text or a list of texts", lambda x: _is_text(x) or _is_texts(x)
+)
+INPUTS = Kind(
+    "a whole number or a list of texts", lambda x: _is_number(x) or _is_texts(x)
+)
 PARAMS = Kind(
     "an object of dtypes, or of lists of a dtype and a number", _is_parameters
 )

@@ -38,7 +38,6 @@ def ray() -> ModuleType:
 
 
 def name_of_log(pool: str) -> str:
-    """Return the name that Ray has for the log of a pool."""
     return f"gpuos.ray.{pool}"
 
 

@@ -60,7 +60,7 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     gpuos.CompileError
         The compiler failed; the message has its output.
     """
-    report = report or _ignore
+    report = report or (lambda _line: None)
     is_told = False
     while (found := choosing.find()) is None:
         process = start()
@@ -179,10 +179,6 @@ def _follow(process: BuildProcess, report: Callable[[str], None]) -> None:
             break
         time.sleep(LOOK_S)
     process.check()
-
-
-def _ignore(_line: str) -> None:
-    pass
 
 
 def _check_refusal(refusal: Path) -> None:

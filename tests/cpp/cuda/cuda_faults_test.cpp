@@ -263,7 +263,7 @@ TEST_P(CudaFaults, OneInARow) {
   }
 }
 
-TEST_P(CudaFaults, AProducerIsTold) {
+TEST_P(CudaFaults, AProducerGetsTheError) {
   EXPECT_EXIT(let_a_producer_run(), testing::ExitedWithCode(0), "");
 }
 
@@ -271,12 +271,12 @@ TEST_P(CudaFaults, TheDestructorDoesNotWaitForALoop) {
   EXPECT_EXIT(destroy_at_once(), testing::ExitedWithCode(0), "");
 }
 
-TEST_P(CudaFaults, ALoopWhileSomebodyDefines) {
+TEST_P(CudaFaults, AnEndlessLoopDuringADefinition) {
   EXPECT_EXIT(define_beside(kLoop, 1s), testing::ExitedWithCode(0), "");
 }
 
 // Long before the watchdog would speak.
-TEST_P(CudaFaults, AFaultWhileSomebodyDefines) {
+TEST_P(CudaFaults, AFaultDuringADefinition) {
   const std::string late = std::string(kLoop).replace(
       std::string(kLoop).find("5000000000"), 10, "500000000");
   EXPECT_EXIT(define_beside((late + kTrap).c_str(), 20s),

@@ -11,7 +11,6 @@
 namespace gpuos::cu {
 namespace {
 
-/// A graph that was captured from one stream.
 class Graph {
  public:
   Graph(CUstream stream, CUstreamCaptureMode mode,
@@ -194,7 +193,7 @@ TEST_P(CudaGraph, DependentTasksAreReplayedInOrder) {
 }
 
 // Others may use the runtime while a graph is captured in the strictest mode.
-TEST_P(CudaGraph, AGlobalCaptureBesideTasksOfAnotherThread) {
+TEST_P(CudaGraph, AGlobalCaptureDuringTasksOfAnotherThread) {
   start(GetParam());
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> x(runtime(), kSize, 0), one(runtime(), kSize, 1);
@@ -224,7 +223,7 @@ TEST_P(CudaGraph, AGlobalCaptureBesideTasksOfAnotherThread) {
   EXPECT_EQ(x.read(), Ints(kSize, rounds));
 }
 
-TEST_P(CudaGraph, AGlobalCaptureBesideMemoryAndOperatorsOfAnotherThread) {
+TEST_P(CudaGraph, AGlobalCaptureDuringAllocationsAndDefinitions) {
   start(GetParam());
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> y(runtime(), kSize);
@@ -253,7 +252,7 @@ TEST_P(CudaGraph, AGlobalCaptureBesideMemoryAndOperatorsOfAnotherThread) {
 }
 
 // The last owner of a runtime may be a thread that compiled for it.
-TEST_P(CudaGraph, AGlobalCaptureBesideARuntimeThatComesAndGoes) {
+TEST_P(CudaGraph, AGlobalCaptureDuringTheLifeOfARuntime) {
   start(GetParam());
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> y(runtime(), kSize);
@@ -311,7 +310,7 @@ TEST_P(CudaGraph, ASpoiltCaptureDoesNotSpoilTheRuntime) {
   EXPECT_NO_THROW(runtime().synchronize(kDeadline)) << "it was told";
 }
 
-TEST_P(CudaGraph, WhatTheControlThreadCannotLaunchIsTold) {
+TEST_P(CudaGraph, AFailedLaunchOfTheControlThreadIsReported) {
   start(GetParam());
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> x(runtime(), kSize);

@@ -62,7 +62,7 @@ TEST_P(CudaMemory, AllocationsComeAndGo) {
   EXPECT_LT(before, after + (std::size_t{32} << 20));
 }
 
-TEST_P(CudaMemory, ARuntimeGivesBackWhatItTook) {
+TEST_P(CudaMemory, ARuntimeFreesItsMemory) {
   start(GetParam());
   runtime_.reset();
   const std::size_t before = free_bytes();

@@ -30,7 +30,7 @@ class CudaStreams : public CudaResidencyTest {
   }
 };
 
-TEST_P(CudaStreams, ATaskStandsInTheOrderOfItsStream) {
+TEST_P(CudaStreams, ATaskRunsInTheOrderOfItsStream) {
   start(GetParam());
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> a(runtime(), kSize), b(runtime(), kSize);
@@ -182,7 +182,7 @@ TEST_P(CudaStreams, UnflushedTasksRunBeforeLong) {
   }
 }
 
-TEST_P(CudaStreams, AStreamThatStandsDoesNotHoldUpAnother) {
+TEST_P(CudaStreams, ABlockedStreamDoesNotDelayAnother) {
   start(GetParam());
   const Stream standing = make_stream(), other = make_stream();
   DeviceArray<std::int32_t> x(runtime(), kSize), y(runtime(), kSize);

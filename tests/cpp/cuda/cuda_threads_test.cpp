@@ -69,7 +69,7 @@ TEST_F(WatchdogTest, GetsStricterAndNeverMoreLenient) {
   EXPECT_EQ(watchdog_.find_stuck(), "bad");
 }
 
-TEST_F(WatchdogTest, ForgetsWhatIsDone) {
+TEST_F(WatchdogTest, ForgetsFinishedTasks) {
   const auto batch = ring_.open_batch(1);
   watchdog_.add(1, place_of(*batch), 1, "fine");
   begin(*batch);
@@ -142,13 +142,13 @@ TEST(WatchdogThread, LooksUntilThereIsNothingLeftAndAgainWhenCalled) {
   EXPECT_TRUE(becomes_true([&] { return looks == 5; }));
 }
 
-TEST(ControlThread, ThrowsWhatItsSetupThrows) {
+TEST(ControlThread, RethrowsTheErrorOfItsSetup) {
   EXPECT_THROW(
       ControlThread([] { throw Error("no"); }, [] { return std::nullopt; }),
       Error);
 }
 
-TEST(ControlThread, IsLeftBehindInACallThatDoesNotReturn) {
+TEST(ControlThread, IsAbandonedInACallThatDoesNotReturn) {
   struct Call {
     std::promise<void> may_return;
     std::promise<void> is_over;
@@ -185,7 +185,7 @@ TEST(ControlThread, EndsWithinItsGraceOtherwise) {
   EXPECT_TRUE(thread.stop(kDeadline));
 }
 
-TEST(FlushFailures, TellsTheBatchAlwaysAndTheOthersOnce) {
+TEST(FlushFailures, ReportsToTheBatchAlwaysAndToOthersOnce) {
   FlushFailures failures;
   EXPECT_NO_THROW(failures.check(7));
   EXPECT_NO_THROW(failures.check_all());

@@ -136,7 +136,7 @@ TEST_F(GivenOperators, EveryDtypeHasAFunctionOfC) {
 }
 
 // A linker would not say that there are two of one name.
-TEST_F(GivenOperators, HelpersOfOneNameDoNotMeet) {
+TEST_F(GivenOperators, HelpersOfOneNameDoNotClash) {
   const auto definition = [](std::size_t number) {
     const std::string source = concat(
         "extern \"C\" __device__ __noinline__ float helper(float x) { return ",

@@ -211,7 +211,7 @@ TEST_F(GivenRefusals, LinkedCubinsAreRefused) {
 }
 
 // PTX and LTO-IR are compiled here, which shows their needs.
-TEST_F(GivenRefusals, WhatAWorkerDoesNotGrantIsNamed) {
+TEST_F(GivenRefusals, ExceededLimitsOfAWorkerAreNamed) {
   struct Need {
     std::string body;  // of axpy, which gives back its y
     std::string said;

@@ -45,14 +45,12 @@ class SimulatedChains : public SimulatedTest,
   }
   Runtime& runtime() { return *runtime_; }
 
-  /// A word each.
   using Words = DeviceArray<std::int32_t>;
   Ticket mix(const Words& words, std::size_t out, std::size_t a,
              std::size_t b) {
     return runtime().submit(add_, {words.view(a, 1), words.view(b, 1)},
                             words.view(out, 1));
   }
-  /// Defines the same as a whole operator.
   void define_whole(bool is_checked = false) {
     OperatorDefinition definition = stand_definition();
     definition.inputs = 2;  // the simulator mixes two
@@ -237,7 +235,7 @@ TEST_P(SimulatedChains, ChainsOfLongWholeOperatorsAreShort) {
   EXPECT_EQ(words.read(), model);
 }
 
-TEST_P(SimulatedChains, WholeOperatorsOfWorkersThatStayAreNone) {
+TEST_P(SimulatedChains, WholeOperatorsOfResidentWorkersAreNoMembers) {
   if (GetParam() != Residency::Resident) GTEST_SKIP() << "is about these";
   GPUOS_SKIP_WITHOUT_NVRTC();
   RuntimeOptions patient = options();
@@ -372,7 +370,7 @@ TEST_P(SimulatedChains, RunBeforeAModuleIsLoadedAndAfterIt) {
   EXPECT_EQ(words.read(), model);
 }
 
-TEST_P(SimulatedChains, RunWithoutAnybodyWhoWaits) {
+TEST_P(SimulatedChains, RunWithoutAWaiter) {
   GPUOS_START(
       {.backend = "cuda", .residency = GetParam(), .flush_after = 20ms});
   std::vector<std::int32_t> model{1, 2};

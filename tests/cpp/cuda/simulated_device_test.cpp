@@ -181,7 +181,7 @@ TEST_F(SimulatedDevice, StaysThatServeFewTasksGetRare) {
   EXPECT_EQ(x.read()[0], rounds + kRounds);
 }
 
-TEST_F(SimulatedDevice, ABurstAfterAStayDoesNotWaitForWhatIsLeftOver) {
+TEST_F(SimulatedDevice, ABurstAfterAStayDoesNotWaitForRemainingTasks) {
   constexpr auto kLease = 1000ms;
   start(Residency::Auto, kLease, kLease);
   const Operator stand = runtime().define(stand_definition());

@@ -48,7 +48,7 @@ class StandardHeaders : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(StandardHeaders, SayWhatTheHostsSay) {
+TEST_P(StandardHeaders, AgreeWithTheHosts) {
   const std::string text = claims();
   ASSERT_NE(text.find("GPUOS_CLAIM"), text.npos);
   expect_compiles(text);
@@ -81,7 +81,6 @@ TEST_P(StandardHeaders, WhatNvccKnowsNeedsNoInclude) {
       "}\n");
 }
 
-// A source may define these names itself.
 TEST_P(StandardHeaders, ASourceMayDefineTheseNamesItself) {
   expect_compiles(
       "typedef unsigned long uint64_t;\n#define M_PI 3.14f\n"

@@ -41,7 +41,7 @@ TEST(Dependencies, AreFilesWithTheirStates) {
   }
 }
 
-TEST(Dependencies, OfAMissingFileCannotBeTold) {
+TEST(Dependencies, OfAMissingFileAreUnknown) {
   const TempFolder own;
   EXPECT_EQ(dependencies_from("o: /nowhere/x.h\n", own.path()), "");
   EXPECT_EQ(dependencies_from("o: relative.h\n", own.path()), "");

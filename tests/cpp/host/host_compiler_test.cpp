@@ -57,7 +57,7 @@ TEST(HostCompiler, KnowsTheNamesThatCudaKnows) {
   EXPECT_EQ(call<float>(module.entry, {{0}}, 1)[0], 3);
 }
 
-TEST(HostCompiler, TakesHeadersOfTheLibraryBesideOurs) {
+TEST(HostCompiler, UsesHeadersOfTheStandardLibraryWithOurs) {
   const HostModule module = compile_host_operator(
       {"#include <cmath>\n#include <algorithm>\n#include <vector>\n"
        "#include \"gpuos/functions.h\"\n#include \"map.h\"\n"

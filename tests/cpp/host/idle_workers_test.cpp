@@ -53,7 +53,7 @@ TEST(SpinPolicy, LastsWhileItIsRewarded) {
   }
 }
 
-TEST(SpinPolicy, ThatWasInVainIsTriedNowAndThen) {
+TEST(SpinPolicy, FailedSpinningIsRetriedSometimes) {
   SpinPolicy patience;
   poll_in_vain(patience, SpinPolicy::kMaxFailures);
   std::uint32_t tries = 0;

@@ -96,7 +96,7 @@ TEST(CacheEntry, IsBadWithAnUnknownFlag) {
   EXPECT_EQ(resealed(bytes), without);
 }
 
-TEST(CacheEntry, TellsAnotherSchemaFromAFault) {
+TEST(CacheEntry, DistinguishesAnotherSchemaFromAFault) {
   std::string newer = encode(entry_of("key"));
   newer[8] = static_cast<char>(kCacheSchema + 1);
   const DecodedEntry decoded = decode(resealed(newer));

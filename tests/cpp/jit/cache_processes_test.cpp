@@ -148,7 +148,7 @@ TEST_F(CacheProcesses, WriterThatIsKilledLeavesAWholeEntryOrNone) {
   EXPECT_GE(partly, 5);
 }
 
-TEST_F(CacheProcesses, WhoTidiesUpLeavesWritersAlone) {
+TEST_F(CacheProcesses, EvictionLeavesWritersAlone) {
   DiskCache cache(settings_for(folder()));
   ASSERT_TRUE(cache.store(entry_of("key")));
   const std::string part = folder() + "/" + std::string(kPartPrefix) + "1";

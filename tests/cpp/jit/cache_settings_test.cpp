@@ -37,7 +37,7 @@ TEST(CacheSettings, IgnoreRelativeHomes) {
             "no home folder: set GPUOS_CACHE_DIR, XDG_CACHE_HOME or HOME");
 }
 
-TEST(CacheSettings, AreOffWhenToldSo) {
+TEST(CacheSettings, AreOffOnRequest) {
   Config config;
   config.home = "/home/ada";
   config.cache_readonly_dir = "/opt/cache";

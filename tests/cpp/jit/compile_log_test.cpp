@@ -25,7 +25,7 @@ TEST(CompileLog, FirstErrorHasAPlaceAndAnExcerpt) {
   EXPECT_EQ(error.place.excerpt, "\t  x[0] = foo;\n\t         ^");
 }
 
-TEST(CompileLog, TypeThatIsUnknownGoesBeforeWhatFollowsFromIt) {
+TEST(CompileLog, UnknownTypeIsReportedBeforeItsConsequences) {
   const FirstError error = first_error(
       "k.cu(2): error: attribute \"__global__\" does not apply here\n"
       "  __global__ void k(foo_t* s) {}\n"

@@ -37,7 +37,7 @@ TEST(CompileOptions, EachFieldIsAFlag) {
              "--Ofast-compile=max", "--restrict"}));
 }
 
-TEST(CompileOptions, WrongValuesAreRefusedWithWhatCame) {
+TEST(CompileOptions, WrongValuesAreRefusedWithTheValue) {
   EXPECT_EQ(refusal({.std = "c++98"}),
             "JitOptions: std: expected c++11, c++14, c++17, c++20 or c++23, "
             "got 'c++98'");
@@ -51,7 +51,7 @@ TEST(CompileOptions, WrongValuesAreRefusedWithWhatCame) {
             "JitOptions: defines: X: expected one line, got more");
 }
 
-TEST(CompileOptions, LevelsThatTheAssemblerDoesNotTakeTogether) {
+TEST(CompileOptions, ContradictingOptimizationLevelsAreRefused) {
   EXPECT_EQ(
       refusal({.optimization = 1, .fast_compile = FastCompile::Max}),
       "JitOptions: optimization: expected 3 with fast_compile='max', got 1");

@@ -77,7 +77,7 @@ class CudaHeaders : public testing::Test {
   Nvrtc api_;
 };
 
-TEST_F(CudaHeaders, BesideNvrtc) {
+TEST_F(CudaHeaders, AreFoundNextToNvrtc) {
   api_.path = at("env/site-packages/nvidia/cu13/lib/libnvrtc.so.13");
   add("env/site-packages/nvidia/cu13/include/cuda_fp16.h");
   add("env/site-packages/nvidia/cu13/include/cccl/cuda/std/version");
@@ -95,7 +95,7 @@ TEST_F(CudaHeaders, InWheelsWithoutALibrary) {
   EXPECT_TRUE(finds("site-packages/nvidia/cuda_runtime/include"));
 }
 
-TEST_F(CudaHeaders, BesideAFolderThatWasAnnounced) {
+TEST_F(CudaHeaders, AreFoundNextToAGivenFolder) {
   add("announced/nvidia/cuda_runtime/include/cuda_fp16.h");
   add("announced/nvidia/curand/include/curand_kernel.h");
   add_library_dir(at("announced/nvidia/cuda_runtime/lib/"));
@@ -161,7 +161,7 @@ TEST_F(CudaHeaders, AreOthersByVersionAndDate) {
   EXPECT_NE(identity_of(dirs), second);
 }
 
-TEST_F(CudaHeaders, WhatIsNowhereHasATextInItsPlace) {
+TEST_F(CudaHeaders, MissingHeadersAreReplacedByATextThatSaysSo) {
   api_.major = 99;  // a toolkit of the machine is of another version
   const auto names_of = [&](const Texts& dirs) {
     Texts all = dirs;

@@ -102,7 +102,7 @@ TEST_F(DiskCacheTest, AnotherKeyUnderTheSameFileNameIsAMiss) {
   EXPECT_EQ(cache_.find("key")->binary, entry_of("key").image.binary);
 }
 
-TEST_F(DiskCacheTest, WhatIsNoPlainFileIsAMiss) {
+TEST_F(DiskCacheTest, SpecialFilesAreAMiss) {
   ASSERT_TRUE(cache_.store(entry_of("key")));
   const std::string elsewhere = temp_.file("elsewhere");
   fs::rename(path_of("key"), elsewhere);
@@ -141,7 +141,7 @@ TEST_F(DiskCacheTest, FolderThatOthersCanWriteIsRefused) {
   EXPECT_TRUE(cache_.find("key"));
 }
 
-TEST_F(DiskCacheTest, FolderOfSomebodyElseIsRefused) {
+TEST_F(DiskCacheTest, FolderOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   ASSERT_TRUE(cache_.store(entry_of("key")));
   ASSERT_EQ(chown(folder().c_str(), 12345, 12345), 0);
@@ -207,7 +207,7 @@ TEST_F(DiskCacheTest, FolderThatCannotBeWrittenIsReadAndNothingFails) {
   ASSERT_EQ(chmod(folder().c_str(), 0700), 0);
 }
 
-TEST_F(DiskCacheTest, FullDiskLeavesNothingBehindAndNothingFails) {
+TEST_F(DiskCacheTest, FullDiskLeavesNoFilesAndNoErrors) {
   ASSERT_TRUE(cache_.store(entry_of("key")));
   const pid_t child = start_child([&] {
     const rlimit limit{4096, 4096};
@@ -226,7 +226,7 @@ TEST_F(DiskCacheTest, FullDiskLeavesNothingBehindAndNothingFails) {
   EXPECT_EQ(names_in(folder()).size(), 2u);
 }
 
-TEST_F(DiskCacheTest, FullFileSystemLeavesNothingBehindAndNothingFails) {
+TEST_F(DiskCacheTest, FullFileSystemLeavesNoFilesAndNoErrors) {
   constexpr int kNotPermitted = 77;
   fs::create_directory(folder());
   const pid_t child = start_child([&] {

@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ElfResources, testing::Values(80, 90, 120),
                            return concat("sm_", device.param);
                          });
 
-TEST(ElfReader, RefusesWhatIsNoCubin) {
+TEST(ElfReader, RefusesOtherFilesThanCubins) {
   EXPECT_THROW(read_resources("", "f"), CompileError);
   EXPECT_THROW(read_resources(std::string(4096, 'x'), "f"), CompileError);
 }

@@ -42,7 +42,7 @@ TEST(PtxTexts, EveryTypeHasItsPlaceInASignature) {
   EXPECT_EQ(only_function(".func f;").signature, "v");
 }
 
-TEST(PtxTexts, WhatAFunctionIsStandsBeforeAndBehindIt) {
+TEST(PtxTexts, DirectivesBeforeAndAfterAFunctionAreRead) {
   struct Case {
     const char* text;
     bool is_kernel, is_defined, is_visible;
@@ -78,7 +78,7 @@ TEST(PtxTexts, BodiesCommentsAndQuotesAreSkipped) {
         << hidden;
 }
 
-TEST(PtxTexts, WhatIsNoPtxSaysNothing) {
+TEST(PtxTexts, OtherTextsHaveNoFunctions) {
   for (const char* text :
        {"", "// .version 7.0", ".target sm_80\n.version 7.0\n", "int f();",
         "__global__ void k() {}", "o = x"})

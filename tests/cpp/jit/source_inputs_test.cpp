@@ -32,7 +32,7 @@ TEST(SourceInputs, EmbeddedHeadersIncludeOnlyEachOther) {
     EXPECT_TRUE(stands_alone(file.text)) << file.name;
 }
 
-TEST(SourceInputs, WhateverMayOpenAFileIsOne) {
+TEST(SourceInputs, AnythingThatMayOpenAFileIsAnInput) {
   for (const char* source :
        {"#include \"/home/ada/mine.h\"\n", "#include </home/ada/mine.h>\n",
         "%:include \"/home/ada/mine.h\"\n", "#inc\\\nlude \"/home/mine.h\"\n",
@@ -116,13 +116,13 @@ TEST_F(IncludeClosure, HeadersThatIncludeEachOtherEnd) {
   EXPECT_NE(digest("#include \"a.h\"\n"), "");
 }
 
-TEST_F(IncludeClosure, WhatCannotBeToldHasNoDigest) {
+TEST_F(IncludeClosure, UnknownIncludesHaveNoDigest) {
   write("a.h", "#include NAME\n");
   EXPECT_EQ(digest("#include \"a.h\"\n"), "");
   EXPECT_EQ(digest("int x = sizeof(__TIME__);\n"), "");
 }
 
-TEST_F(IncludeClosure, WhatIsNoPlainFileIsRefused) {
+TEST_F(IncludeClosure, SpecialFilesAreRefused) {
   const std::string pipe = folder() + "/pipe.h";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(digest("#include \"pipe.h\"\n"), CompileError);

@@ -67,7 +67,7 @@ TEST_P(ResolveName, NameExpressionsAndPlainNamesAreFound) {
   EXPECT_EQ(resolve("counter"), "counter");
 }
 
-TEST_P(ResolveName, OthersAreRefusedWithWhatThereIs) {
+TEST_P(ResolveName, UnknownNamesAreRefusedWithTheKnownOnes) {
   EXPECT_TRUE(says(refusal("nce"), "plain"));
   EXPECT_TRUE(says(refusal("scale<int>"), "scale<float>, "));
   EXPECT_TRUE(says(refusal("twice"), "means 2 functions"));

@@ -68,7 +68,7 @@ TEST(BindArguments, AddressesStayWhileArgumentsAreAdded) {
   EXPECT_EQ(args.values().front().data(), first);
 }
 
-TEST(BindArguments, PlainNumbersBecomeWhatTheParameterIs) {
+TEST(BindArguments, PlainNumbersGetTheTypeOfTheParameter) {
   KernelArgs args;
   args.add(Scalar(3)).add(Scalar(3)).add(Scalar(2.5)).add(Scalar(-1));
   BoundArguments bound(

@@ -254,11 +254,11 @@ TEST_F(CudaJit, HandlesRunTheSourceThatReplacedTheirs) {
   driver().cuGraphDestroy(graph);
 }
 
-class CudaJitBeside : public CudaJit,
-                      public testing::WithParamInterface<Residency> {};
+class CudaJitDuringTasks : public CudaJit,
+                           public testing::WithParamInterface<Residency> {};
 
 // Loading waits for running work: without a park, for the workers' whole lease.
-TEST_P(CudaJitBeside, LoadsAndLaunchesWhileTasksFlow) {
+TEST_P(CudaJitDuringTasks, LoadsAndLaunches) {
   RuntimeOptions options = cuda_options(GetParam());
   // Longer than the test, even if other processes share the GPU.
   options.lease = std::chrono::seconds(20);
@@ -285,7 +285,7 @@ TEST_P(CudaJitBeside, LoadsAndLaunchesWhileTasksFlow) {
   EXPECT_EQ(ModuleRegistry::list().back().name, "kernels.cu");
 }
 
-GPUOS_FOR_EACH_RESIDENCY(CudaJitBeside);
+GPUOS_FOR_EACH_RESIDENCY(CudaJitDuringTasks);
 
 }  // namespace
 }  // namespace gpuos::cu

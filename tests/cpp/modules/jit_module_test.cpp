@@ -127,7 +127,7 @@ TEST_F(JitModuleTest, AFileComesBeforeTheStandardHeaderOfItsName) {
   EXPECT_NE(compile(source).image(), first);
 }
 
-TEST_F(JitModuleTest, MissingHeaderOfCudaSaysWhatBringsIt) {
+TEST_F(JitModuleTest, MissingHeaderOfCudaNamesItsPackage) {
   const std::string message =
       failure({.source = "#include <curand_kernel.h>\n"}).what();
   if (message == "compiled") GTEST_SKIP() << "cuRAND's headers are here";
@@ -179,7 +179,7 @@ TEST_F(JitModuleTest, MissingFunctionIsNamed) {
             "module.cu: g(int) is declared and not defined; used by k(int*)");
 }
 
-TEST_F(JitModuleTest, UnknownNameListsWhatThereIs) {
+TEST_F(JitModuleTest, UnknownNameListsTheKnownOnes) {
   const JitModule module =
       compile({.source = "template <class T> __global__ void k(T* x) {}",
                .name_expressions = {"k<float>"},
@@ -194,7 +194,7 @@ std::string refusal_of(const std::string& image) {
       [&] { JitModule::from_image(image, "mine"); });
 }
 
-TEST_F(JitModuleTest, ImagesTellWhatTheyAreFor) {
+TEST_F(JitModuleTest, ImagesNameTheirArchitecture) {
   const JitSource source{
       .source = "template <class T> __global__ void k(T* x) {}",
       .name_expressions = {"k<float>"}};
@@ -230,7 +230,7 @@ TEST_F(JitModuleTest, AFileIsAnImageWithItsName) {
   EXPECT_THROW(JitModule::from_file(folder.file("nothing")), InvalidArgument);
 }
 
-TEST(JitImage, WhatIsNoneIsNamed) {
+TEST(JitImage, OtherBytesAreRefused) {
   EXPECT_EQ(refusal_of(""), "mine: expected a CUBIN or PTX, got nothing");
   EXPECT_EQ(refusal_of("int x;"),
             "mine: expected a CUBIN or PTX, got text that is none; CUDA C++ is "

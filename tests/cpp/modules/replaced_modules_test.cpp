@@ -389,7 +389,7 @@ class ReplacedModules : public SimulatedTest {
   }
 };
 
-TEST_F(ReplacedModules, RandomStepsDoWhatTheModelDoes) {
+TEST_F(ReplacedModules, RandomStepsMatchTheModel) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -413,7 +413,7 @@ TEST_F(ReplacedModules, OtherParametersNameBoth) {
             "which is in use, got k(float*: 8 bytes, float: 4 bytes)");
 }
 
-TEST_F(ReplacedModules, WhatIsNotGivenStays) {
+TEST_F(ReplacedModules, OmittedArgumentsAreKept) {
   JitModule module({.source = "__global__ void k() { int x = N; }",
                     .headers = {{"one.h", "#define ONE 1"}},
                     .options = {.defines = {{"N", "1"}}}});
@@ -458,7 +458,7 @@ TEST_F(ReplacedModules, HandlesOutliveTheirModule) {
 }
 
 // The control thread of an idle runtime looks for the end of launches.
-TEST_F(ReplacedModules, ARuntimeUnloadsWhatHasEnded) {
+TEST_F(ReplacedModules, ARuntimeUnloadsFinishedModules) {
   Runtime runtime(simulated_options());
   JitModule module = first();
   const Kernel k = module["k"];

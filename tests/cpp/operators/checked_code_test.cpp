@@ -51,7 +51,6 @@ std::size_t count(std::string_view code, std::string_view instruction) {
   return found;
 }
 
-// Returns the text of a checked operator.
 std::string checked_text(const char* source) {
   OperatorDefinition definition;
   definition.name = "f";
@@ -84,7 +83,7 @@ class CheckedCode : public testing::Test {
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 };
 
-TEST_F(CheckedCode, HasOneCallBehindTheLoop) {
+TEST_F(CheckedCode, HasOneCallAfterTheLoop) {
   for (const char* body : {"out[i] = 2 * x[i]", "out[i] = x[i] + y[i]",
                            "out[i] = x[y[i]]", "out[x[i]] = y[i]"}) {
     SCOPED_TRACE(body);
@@ -94,7 +93,7 @@ TEST_F(CheckedCode, HasOneCallBehindTheLoop) {
   }
 }
 
-TEST_F(CheckedCode, ComparesAnOutputOnceAndWhatTheLoopDoesNot) {
+TEST_F(CheckedCode, ComparesOutputsOutsideOfTheLoop) {
   // One more test after the loop decides whether to report a failure.
   const std::size_t plain = count(code_of("out[i] = 7", false), "setp");
   EXPECT_LE(count(code_of("out[i] = 7", true), "setp"), plain + 2);

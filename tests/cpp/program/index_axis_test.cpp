@@ -12,7 +12,7 @@ AxisIndex slice(std::int64_t start, std::int64_t stop, std::int64_t step) {
   return {AxisIndex::Kind::Slice, start, stop, step};
 }
 
-TEST(IndexedAxis, TheLargestNumbersAreNoTrouble) {
+TEST(IndexedAxis, TheLargestNumbersDoNotOverflow) {
   constexpr std::int64_t kLow = INT64_MIN, kHigh = INT64_MAX;
   for (const std::int64_t start : {kLow, kLow + 1, kHigh - 1, kHigh})
     for (const std::int64_t stop : {kLow, kLow + 1, kHigh - 1, kHigh})
@@ -24,7 +24,7 @@ TEST(IndexedAxis, TheLargestNumbersAreNoTrouble) {
       }
 }
 
-TEST(IndexedAxis, WhatIsSaidToKeepAsManyPlacesDoes) {
+TEST(IndexedAxis, AsManyPlacesAreKeptAsStated) {
   std::vector<AxisIndex> all;
   for (std::int64_t start = -4; start <= 4; ++start)
     for (std::int64_t stop = -4; stop <= 4; ++stop)

@@ -21,7 +21,6 @@ Program sum_of(int values) {
   return builder.build();
 }
 
-// Returns a program of `operations` operations, the digits of `number`.
 Program another(int number, int operations = 5) {
   constexpr std::array kOps{Op::Add, Op::Subtract, Op::Multiply, Op::Maximum};
   ProgramBuilder builder;

@@ -35,7 +35,7 @@ class ProgramCalls : public Contract {
 };
 GPUOS_INSTANTIATE_CONTRACT(ProgramCalls);
 
-TEST_P(ProgramCalls, WhatIsComputedOfInputsAlikeComesOutOfOneTask) {
+TEST_P(ProgramCalls, ResultsOfEqualInputsAreOneTask) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 1);
   const Value y = builder.input_like(x, DType::Float32);
@@ -54,7 +54,7 @@ TEST_P(ProgramCalls, WhatIsComputedOfInputsAlikeComesOutOfOneTask) {
   EXPECT_EQ(squares.read(), std::vector<float>(100, 25));
 }
 
-TEST_P(ProgramCalls, InputsAlikeMustHaveOneShape) {
+TEST_P(ProgramCalls, EqualInputsMustHaveOneShape) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 2);
   const Value y = builder.input_like(x, DType::Float32);
@@ -79,7 +79,7 @@ TEST_P(ProgramCalls, InputsAlikeMustHaveOneShape) {
   EXPECT_THROW(builder.input_like(k, DType::Float32), InvalidArgument);
 }
 
-TEST_P(ProgramCalls, WhatIsRefusedBetweenNewSizesIsNotRemembered) {
+TEST_P(ProgramCalls, RefusedSizesAreNotRemembered) {
   const Program program = line_program();
   const auto values = ramp(4096);
   const DeviceArray<float> x(runtime(), values);
@@ -115,7 +115,7 @@ TEST_P(ProgramCalls, WhatIsRefusedBetweenNewSizesIsNotRemembered) {
 }
 
 // Where sizes are 1, arrays look alike that are not.
-TEST_P(ProgramCalls, ShapesThatLookAlikeAreTold) {
+TEST_P(ProgramCalls, SimilarShapesAreDistinguished) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 3);
   builder.output(binary(Op::Add, ProgramBuilder::view(x, std::array{1, 0, 2}),

@@ -68,7 +68,7 @@ TEST(ProgramFunctionsTypes, EqualNumbersAreOne) {
   EXPECT_NE((x * 2.5).id(), (x * 2.75).id());
 }
 
-TEST(ProgramFunctionsTypes, WhatCannotBeIsRefused) {
+TEST(ProgramFunctionsTypes, ImpossibleTypesAreRefused) {
   ProgramBuilder builder;
   const Value i = builder.input(DType::Int32, 1);
   EXPECT_THROW(power(i, -1), InvalidArgument);

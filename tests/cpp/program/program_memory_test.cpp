@@ -139,7 +139,7 @@ class ManyMatrices {
   Program program_;
 };
 
-TEST_P(ProgramMemory, TablesThatLieFarStayWithTheirShape) {
+TEST_P(ProgramMemory, DistantTablesStayWithTheirShape) {
   const ManyMatrices matrices(8);
   const auto values = ramp(20'000);
   const DeviceArray<float> x(runtime(), values);

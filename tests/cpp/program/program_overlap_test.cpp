@@ -98,7 +98,7 @@ TEST(ProgramOverlap, OfThreeAxesWithThemselves) {
   }
 }
 
-TEST(ProgramOverlap, OfWhatTakesVeryLongIsTaken) {
+TEST(ProgramOverlap, UndecidedOverlapsCountAsOverlaps) {
   TensorView one(reinterpret_cast<float*>(1 << 20), 1000);
   one.has_strides = true;
   one.dims = kMaxDims;

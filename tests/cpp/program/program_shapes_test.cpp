@@ -47,13 +47,13 @@ TEST_F(ProgramShapes, AreNotKnownBeforeTheyAreSet) {
   EXPECT_NE(error_of([&] { ProgramBuilder::shape_of(z); }), "");
 }
 
-TEST_F(ProgramShapes, AreToldWhateverElseDoesNotFit) {
+TEST_F(ProgramShapes, AreReportedInEveryMismatch) {
   const Value wrong = x + ProgramBuilder::reshape(y, Shape{3, 1});
   EXPECT_EQ(ProgramBuilder::shape_of(x * 2), (Shape{2, 3}));
   EXPECT_NE(error_of([&] { ProgramBuilder::shape_of(wrong); }), "");
 }
 
-TEST(StrictProgramShapes, RefuseWhatDoesNotFitWhereItIsBuilt) {
+TEST(StrictProgramShapes, RefuseMismatchesWhileBuilding) {
   ProgramBuilder builder;
   builder.set_shapes({{2}, {3}}, true);
   const Value x = builder.input(DType::Float32, 1);

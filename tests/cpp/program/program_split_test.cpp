@@ -42,7 +42,7 @@ Split split(const Program& program, std::uint64_t rows, std::uint64_t columns,
 }
 
 // Otherwise a deterministic device would have no space for all lanes of a row.
-TEST(ProgramSplit, WhatNeedsMuchRoomIsNotReducedInTheSamePass) {
+TEST(ProgramSplit, LargeIntermediatesAreNotReducedInTheSamePass) {
   for (const int values : {4, 60}) {
     ProgramBuilder builder;
     std::vector<Value> all{builder.input(DType::Float32, 2)};

@@ -318,7 +318,7 @@ TEST_P(ProgramTiers, WithoutACompilerTheyStayInterpreted) {
   EXPECT_EQ(runtime().stats().programs_failed, 1u);
 }
 
-TEST_P(ProgramTiers, CompileRefusesWhatIsNoProgram) {
+TEST_P(ProgramTiers, CompileRefusesOtherOperators) {
   EXPECT_THROW(runtime().compile(Program(), kDeadline), InvalidArgument);
   runtime().close();
   EXPECT_THROW(runtime().compile(add_one(1), kDeadline), QueueClosed);

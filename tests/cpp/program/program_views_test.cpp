@@ -68,7 +68,7 @@ TEST_P(ProgramViews, PartsAndTheirReverseAreOneTask) {
             "split: expected an axis whose length is a multiple of 2, got 5");
 }
 
-TEST_P(ProgramViews, PartsAreWrittenBehindEachOther) {
+TEST_P(ProgramViews, PartsAreWrittenOneAfterAnother) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 1);
   const Value y = builder.input(DType::Float32, 1);

@@ -49,7 +49,7 @@ TEST_F(TextMemoryTest, LaterCallsReadACopy) {
   EXPECT_TRUE(has(copy.address, words(20)));
 }
 
-TEST_F(TextMemoryTest, ACopyIsWorthItForWhoReadsAgain) {
+TEST_F(TextMemoryTest, ACopyPaysForRepeatedReaders) {
   Text text = texts_.add(words(20));
   EXPECT_FALSE(PassCodes::wants_copy(text, false));
   EXPECT_TRUE(PassCodes::wants_copy(text, true));
@@ -65,7 +65,7 @@ TEST_F(TextMemoryTest, TextsBeginAtCacheLines) {
   EXPECT_EQ(second.address, first.address + 256);
 }
 
-TEST_F(TextMemoryTest, WhatDoesNotFitIsCopiedAtOnce) {
+TEST_F(TextMemoryTest, TooLargeTextsAreCopiedAtOnce) {
   for (int i = 0; i < 5; ++i) {
     const Text text = texts_.add(words(16));
     EXPECT_EQ(is_shared(text.address), i < 4);

@@ -44,7 +44,7 @@ class ChainsTest : public testing::Test {
   std::vector<abi::Member> memory_{abi::kChainRecords};
 };
 
-TEST_F(ChainsTest, ArgumentsOfAMemberLieInARow) {
+TEST_F(ChainsTest, ArgumentsOfAMemberAreContiguous) {
   abi::Payload chain = make_chain(memory_.data());
   std::vector<std::uint64_t> many(abi::kMaxArgs);
   for (std::size_t i = 0; i < many.size(); ++i) many[i] = 100 + i;
@@ -201,7 +201,7 @@ TEST_F(ChainsTest, ABlockGrowsByTheNextOneIfThatIsFree) {
   EXPECT_TRUE(blocks.take_behind(first, owner));
 }
 
-TEST_F(ChainsTest, MembersDoNotLieAcrossBlocks) {
+TEST_F(ChainsTest, MembersDoNotCrossBlocks) {
   EXPECT_TRUE(has_room(0, 3));
   EXPECT_TRUE(has_room(abi::kChainRecords - 1, 3));
   EXPECT_FALSE(has_room(abi::kChainRecords - 1, 8));
@@ -216,7 +216,7 @@ TEST_F(ChainsTest, MembersDoNotLieAcrossBlocks) {
   EXPECT_NE(memory[abi::kChainRecords].op, abi::kGap);
 }
 
-TEST_F(ChainsTest, MembersDoNotLieAcrossPieces) {
+TEST_F(ChainsTest, MembersDoNotCrossPieces) {
   abi::Payload chain = make_chain(memory_.data());
   for (u32 i = 1; i < abi::kChainPiece; ++i) add(chain, 1, {7});
   EXPECT_EQ(chain.count, abi::kChainPiece - 1);
@@ -244,7 +244,7 @@ TEST_F(ChainsTest, MembersCountAsTasksOfTheRing) {
   EXPECT_EQ(ring_.completed_tasks(), 4u);
 }
 
-TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
+TEST_F(ChainsTest, ARowKnowsTheMemoryOfItsMembers) {
   ChainFootprints rows;
   const BatchRef batch{0, 5, nullptr};
   const Access reads{100, 200, false}, writes{300, 400, true};
@@ -267,7 +267,7 @@ TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
   EXPECT_EQ(find({writes}), nullptr);
 }
 
-TEST_F(ChainsTest, ARowWithWholeOperatorsTakesWhoMeetsItsNewestMember) {
+TEST_F(ChainsTest, ARowOfWholeOperatorsTakesDependentsOfItsNewestMember) {
   ChainFootprints rows;
   const BatchRef batch{1, 5, nullptr};
   const Access reads{100, 200, false}, writes{300, 400, true};

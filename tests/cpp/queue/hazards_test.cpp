@@ -25,7 +25,7 @@ TEST_F(HazardTableTest, ArraysSideBySideAreNotNearEachOther) {
   }
 }
 
-TEST_F(HazardTableTest, WhatIsDoneCountsUntilItIsDropped) {
+TEST_F(HazardTableTest, FinishedEntriesCountUntilTheyAreDropped) {
   const std::vector<Access> same{writes(1000, 2000)};
   EXPECT_TRUE(table_.is_free(same));
   const auto writer = add(same);
@@ -37,7 +37,7 @@ TEST_F(HazardTableTest, WhatIsDoneCountsUntilItIsDropped) {
   EXPECT_TRUE(table_.is_empty());
 }
 
-TEST_F(HazardTableTest, ALargeAccessIsNearEverybodyUntilItIsDropped) {
+TEST_F(HazardTableTest, ALargeAccessIsNearAllOthersUntilItIsDropped) {
   const auto writer = add({writes(1 << 20, 2 << 20)});
   add({reads(8 << 20, 9 << 20)});
   const std::vector<Access> far{reads(100, 200)};
@@ -69,7 +69,7 @@ TEST_F(HazardTableTest, ReadersOfAPageThatIsLeftAndUsedAgain) {
   }
 }
 
-TEST_F(HazardTableTest, TellsWhichPositionOfABatchIsMet) {
+TEST_F(HazardTableTest, ReportsThePositionOfAConflictInItsBatch) {
   const BatchRef batch{0, *ring_.open_batch(3), nullptr};
   const auto add_at = [&](std::uint64_t position, Access access) {
     table_.add({&access, 1}, batch, HazardTable::kAlone, position);
@@ -153,7 +153,7 @@ TEST_F(HazardTableTest, TasksThatTouchNothingLeaveOthersAlone) {
   EXPECT_EQ(found.batches[0].begin, 7u);
 }
 
-TEST_F(HazardTableTest, SaysThatItMetWhatIsDone) {
+TEST_F(HazardTableTest, ReportsConflictsWithFinishedEntries) {
   const Ring* rings[] = {&ring_};
   const Access read[] = {reads(1000, 2000)};
   add({writes(5000, 6000)});
@@ -243,7 +243,7 @@ class HazardsOfAFlush : public HazardTableTest {
   const std::uint64_t begin_ = *ring_.open_batch(8);
 };
 
-TEST_F(HazardsOfAFlush, ReadsOfOneArrayAreOneEntryThatLiesNowhere) {
+TEST_F(HazardsOfAFlush, ReadsOfOneArrayAreOneEntryOutsideOfThePages) {
   add_at(5, reads(0, 100));
   EXPECT_EQ(position_of(writes(0, 100)), 5u);
   add_at(5, reads(0, 100));
@@ -257,7 +257,7 @@ TEST_F(HazardsOfAFlush, ReadsOfOneArrayAreOneEntryThatLiesNowhere) {
   EXPECT_EQ(position_of(writes(0, 100)), 8u);
 }
 
-TEST_F(HazardsOfAFlush, AReadBehindAWriteOfPartOfItIsNotForgotten) {
+TEST_F(HazardsOfAFlush, AReadAfterAPartialWriteIsNotForgotten) {
   add_at(5, reads(0, 100));
   add_at(6, writes(50, 150));
   add_at(7, reads(0, 100));

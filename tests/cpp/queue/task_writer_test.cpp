@@ -23,7 +23,6 @@ class TaskWriterTest : public testing::Test {
     std::iota(call.args.begin(), call.args.begin() + arg_count, 100);
     return call;
   }
-  /// A batch of `tiles` places.
   static Place open(Ring& ring, std::uint32_t tiles) {
     const std::uint64_t begin = *ring.open_batch(tiles);
     return {.first = begin, .batch_begin = begin, .batch_size = tiles};

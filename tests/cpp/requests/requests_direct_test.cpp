@@ -65,7 +65,7 @@ TEST_P(DirectRequests, FitIntoASmallQueue) {
   expect_all_of(300);
 }
 
-TEST_P(DirectRequests, WaitForWhatTheyRead) {
+TEST_P(DirectRequests, WaitForTheirInputs) {
   const Operator busy = define_busy();
   const auto [slow, one] = make_each(0, 1);
   runtime().submit(busy, {}, slow.view(0, 1), {busy_rounds()});
@@ -81,7 +81,7 @@ TEST_P(DirectRequests, WaitForWhatTheyRead) {
   }
 }
 
-TEST_P(DirectRequests, LaterLevelsSeeWhatEarlierOnesWrote) {
+TEST_P(DirectRequests, LaterLevelsSeeWritesOfEarlierOnes) {
   constexpr std::size_t kCount = 40;
   auto& one = make(1);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -98,7 +98,7 @@ TEST_P(DirectRequests, LaterLevelsSeeWhatEarlierOnesWrote) {
   for (std::size_t i = 0; i < kCount; ++i) expect_all(*arrays_[2 + 2 * i], 4);
 }
 
-TEST_P(DirectRequests, LargeOnesAreCutBesideSmallOnes) {
+TEST_P(DirectRequests, LargeOnesAreCutTogetherWithSmallOnes) {
   constexpr std::size_t kMany = 300'000;
   const DeviceArray<float> large(runtime(), kMany, 3);
   const DeviceArray<float> sum(runtime(), kMany, 0);

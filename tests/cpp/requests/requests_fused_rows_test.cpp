@@ -51,7 +51,7 @@ TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
   expect_column(rows, 4 * kColumns);
 }
 
-TEST_P(FusedRows, ChainsGoOnBehindASoftmax) {
+TEST_P(FusedRows, ChainsContinueAfterASoftmax) {
   const auto [x, mask, a, b, c, d] =
       make_each(2, 1, kPoison, kPoison, kPoison, kPoison);
   list_.add(Recipe::Multiply, full(a), {full(x), 0.5}, kFresh);
@@ -80,7 +80,7 @@ TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
   for (const float value : norm.read()) ASSERT_FLOAT_EQ(value, 5);
 }
 
-TEST_P(FusedRows, ASumBesideWhatIsNeededIsATaskBehindAllOfThat) {
+TEST_P(FusedRows, ASumOfANeededResultIsALaterTask) {
   const auto [x, y, z, out, sums] =
       make_each(2, kPoison, kPoison, kPoison, kPoison);
   list_.add(Recipe::Multiply, full(y), {full(x), 2.0}, kFresh);
@@ -177,7 +177,7 @@ TEST_P(FusedRows, ASoftmaxOfManyRequestsIsOneTask) {
   for (const float value : out.read()) ASSERT_FLOAT_EQ(value, 1.0f / kColumns);
 }
 
-TEST_P(FusedRows, WhatIsSpreadOtherwiseIsReadFromMemory) {
+TEST_P(FusedRows, ResultsBroadcastOtherwiseAreReadFromMemory) {
   // The numbers of columns and rows are equal, so either could be meant.
   auto& x = make(0);
   std::vector<float> ramp(kSize);

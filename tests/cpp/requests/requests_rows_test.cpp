@@ -106,7 +106,6 @@ class RowContract : public Contract {
     }
   }
 
-  /// A row for each row.
   void check_map(
       Recipe recipe,
       const std::function<double(const Row&, std::size_t)>& reference,

@@ -309,7 +309,7 @@ GPUOS_INSTANTIATE_CONTRACT(RefusedRequest);
 
 // The refused request is alone or with a reader, before, between or after a
 // chain and a write.
-TEST_P(RefusedRequest, TakesAlongWhatReadsItAlone) {
+TEST_P(RefusedRequest, DropsItsOnlyReaders) {
   constexpr std::size_t kPlaces = 4;
   for (const Kind& kind : kinds())
     for (const Recipe recipe : {Recipe::Copy, Recipe::Exp})

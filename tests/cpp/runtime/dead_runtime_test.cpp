@@ -107,7 +107,7 @@ TEST_P(DeadRuntime, AnEndlessLoop) {
   EXPECT_EXIT(fault_and_exit(kEndless), testing::ExitedWithCode(0), "");
 }
 
-TEST_P(DeadRuntime, AnEndlessLoopThatNobodyWaitsFor) {
+TEST_P(DeadRuntime, AnEndlessLoopWithoutAWaiter) {
   EXPECT_EXIT(hear_of_it_and_exit(), testing::ExitedWithCode(0), "");
 }
 

@@ -84,20 +84,20 @@ TEST_P(ProcessExit, AfterClose) {
     std::exit(kCode);
   });
 }
-TEST_P(ProcessExit, BesideAnEndlessOperator) {
+TEST_P(ProcessExit, DuringAnEndlessOperator) {
   GPUOS_EXPECT_END({
     static std::unique_ptr<Runtime> runtime = stuck_runtime();
     std::exit(kCode);
   });
 }
-TEST_P(ProcessExit, AfterAnExceptionBesideAnEndlessOperator) {
+TEST_P(ProcessExit, AfterAnExceptionDuringAnEndlessOperator) {
   GPUOS_EXPECT_END(
       try {
         const auto runtime = stuck_runtime();
         throw kCode;
       } catch (int code) { std::exit(code); });
 }
-TEST_P(ProcessExit, WhoHurriesHearsOfAnEndlessOperator) {
+TEST_P(ProcessExit, AHurriedCloseReportsAnEndlessOperator) {
   GPUOS_EXPECT_END({
     const auto runtime = stuck_runtime();
     runtime->hurry();

@@ -31,7 +31,7 @@ class RuntimeChains : public Contract {
   Ticket last_;
 };
 
-TEST_P(RuntimeChains, LinksBehindABusyTaskBecomeMembers) {
+TEST_P(RuntimeChains, LinksAfterABusyTaskBecomeMembers) {
   DeviceArray<std::int32_t> x(runtime(), 65), one(runtime(), 65, 1);
   for (int i = 0; i < 1000; ++i) add_one(x, one);
   EXPECT_EQ(x.read(), Ints(65, 1000));
@@ -56,7 +56,7 @@ TEST_P(RuntimeChains, OutlastEveryLapOfTheRingAndOfTheBlocks) {
   EXPECT_EQ(x.read(), Ints(8, kLinks));
 }
 
-TEST_P(RuntimeChains, ComputeTheSameWhereverTheirBuffersLie) {
+TEST_P(RuntimeChains, ComputeTheSameForEveryPlaceOfBuffers) {
   constexpr std::size_t kPool = 16'384;
   std::mt19937 random(1);
   Ints start(kPool);
@@ -95,7 +95,7 @@ TEST_P(RuntimeChains, ComputeTheSameWhereverTheirBuffersLie) {
   }
 }
 
-TEST_P(RuntimeChains, LargeTasksAndManyTasksStandBetweenMembers) {
+TEST_P(RuntimeChains, LargeTasksAndManyTasksRunBetweenMembers) {
   constexpr std::size_t kLarge = 100'000;
   DeviceArray<std::int32_t> x(runtime(), kLarge), one(runtime(), kLarge, 1);
   ManyTasks many = many_of(100, 10);
@@ -183,7 +183,7 @@ TEST_P(RuntimeChains, AMemberMayBeWaitedFor) {
   EXPECT_EQ(x.read(), Ints(8, 300));
 }
 
-TEST_P(RuntimeChains, RunWithoutAnybodyWhoWaits) {
+TEST_P(RuntimeChains, RunWithoutAWaiter) {
   RuntimeOptions slow = runtime().options();
   slow.flush_after = 20ms;
   restart(slow);

@@ -268,7 +268,7 @@ TEST_P(RuntimeContract, CountsItsTasks) {
   EXPECT_FALSE(stats.device.empty());
 }
 
-TEST_P(RuntimeContract, CloseRunsWhatIsPending) {
+TEST_P(RuntimeContract, CloseRunsPendingTasks) {
   DeviceArray<std::int32_t> x(runtime(), 1), one(runtime(), 1, 1);
   for (int i = 0; i < 500; ++i)
     runtime().submit("add", {x.view(), one.view()}, x.view());

@@ -215,7 +215,7 @@ TEST(RuntimeOptionsTest, EveryRuleIsChecked) {
   refused([](RuntimeOptions& o) { o.linger = -1us; });
 }
 
-TEST(HostFaults, SynchronizeAndCloseTellWhatNobodyAskedFor) {
+TEST(HostFaults, SynchronizeAndCloseThrowUnreportedErrors) {
   for (const bool closes : {false, true}) {
     RuntimeOptions options;
     options.backend = "host";

@@ -85,7 +85,7 @@ TEST_P(RuntimeOrder, ManyLargeTasksAreCut) {
   EXPECT_EQ(out.read(), Ints(kTasks * kSize, 7));
 }
 
-TEST_P(RuntimeOrder, ManyTasksStandInOrderAsAWhole) {
+TEST_P(RuntimeOrder, ManyTasksAreOrderedAsOneTask) {
   constexpr std::size_t kTasks = 2000, kSize = 8;
   // The tasks do not fit at once.
   restart({.backend = GetParam(), .queue_capacity = 512});
@@ -109,7 +109,7 @@ TEST_P(RuntimeOrder, ManyTasksStandInOrderAsAWhole) {
   EXPECT_EQ(x.read(), start);
 }
 
-TEST_P(RuntimeOrder, WhatFollowsManyTasksWaitsForTheSlowestOfThem) {
+TEST_P(RuntimeOrder, ATaskAfterManyTasksWaitsForTheSlowest) {
   constexpr std::size_t kLarge = 1 << 23, kSmall = 40;
   // Each small task is a batch of its own.
   restart({.backend = GetParam(), .queue_capacity = 64});

@@ -105,7 +105,7 @@ class Shared {
 
 class RuntimeStreams : public Contract {};
 
-TEST_P(RuntimeStreams, RandomStreamsOfThreadsBesideSwapsEqualOnesInOrder) {
+TEST_P(RuntimeStreams, RandomStreamsDuringSwapsEqualASequentialRun) {
   const std::array versions{
       OperatorDefinition{.name = "swapped", .expression = "o = x + y"},
       whole_operator("swapped", "x[1] + x[0]", 2, DType::Int32),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "cuda_support.h"
 #include "gpuos/module_registry.h"
@@ -154,7 +153,7 @@ TEST_P(CudaSession, AnOperatorOutlivesItsSession) {
   EXPECT_EQ(x.read(), Ints(10, 15));
 }
 
-TEST_P(CudaSession, WhatNoOperatorCanBeMadeOfIsRefused) {
+TEST_P(CudaSession, FunctionsThatCannotBecomeOperatorsAreRefused) {
   session().run(
       "struct P { int x; };"
       "__device__ P p(P x) { return x; }"
@@ -167,7 +166,7 @@ TEST_P(CudaSession, WhatNoOperatorCanBeMadeOfIsRefused) {
   EXPECT_NO_THROW(session().make_operator("mixed", "", {"n"}));
 }
 
-TEST_P(CudaSession, WrongArgumentsAreToldBeforeTheLaunch) {
+TEST_P(CudaSession, WrongArgumentsAreRefusedBeforeTheLaunch) {
   session().run("__global__ void k(int* x, float y) {}");
   DeviceArray<std::int32_t> x(runtime(), 1, 0);
   session().bind("x", x.view());

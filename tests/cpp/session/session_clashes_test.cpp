@@ -136,7 +136,7 @@ TEST_F(WorkspaceTest, TwoThingsOfOneNameInACellAreRefused) {
   EXPECT_EQ(failure_of_cell("__device__ int a = 3;"), "");
 }
 
-TEST_F(WorkspaceTest, WhatIsInTwoNamespacesDoesNotClash) {
+TEST_F(WorkspaceTest, NamesOfTwoNamespacesDoNotClash) {
   run("namespace one { __device__ int a() { return 1; } }");
   run("namespace two { __device__ int a = 3; }");
   run("struct a { int m; };");

@@ -64,7 +64,7 @@ TEST_F(SessionHeader, DirectivesComeAlwaysAndInOrder) {
   EXPECT_EQ(selected({}), "N  N N ");
 }
 
-TEST_F(SessionHeader, WhatIsDefinedAgainComesBeforeItsUsers) {
+TEST_F(SessionHeader, RedefinitionsPrecedeTheirUsers) {
   put("struct A { int x; };");
   put("struct B { A a; };");
   put("struct C { int y; };");
@@ -89,7 +89,7 @@ TEST_F(SessionHeader, OnlyWhatCallersSeeMakesANewVersion) {
   EXPECT_EQ(header_.find_named("f").size(), 2u);
 }
 
-TEST_F(SessionHeader, AJournalTakesBackWhatWasPut) {
+TEST_F(SessionHeader, AJournalUndoesItsEntries) {
   put("struct A { int x; };\n#define N 1\n");
   const std::string before = header_.select({"A"}, nullptr).text;
   journal_ = {};

@@ -27,7 +27,7 @@ std::string failure_of(const std::string& text) {
   return thrown_by<CompileError>([&] { split(text); });
 }
 
-TEST(SessionItems, KindsAreTold) {
+TEST(SessionItems, KindsAreRecognized) {
   using enum ItemKind;
   const std::vector<std::pair<std::string, ItemKind>> cases{
       {"#define N 4\n", Directive},
@@ -135,7 +135,7 @@ TEST(SessionItems, NamesAreFound) {
 }
 
 // C++ asks what a name is: a type declares, a value computes.
-TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
+TEST(SessionItems, KnownValuesDistinguishProductsFromPointers) {
   using enum ItemKind;
   const Known known{.kind_of = [](std::string_view name, bool) {
     if (name == "v" || name == "n::v") return NameKind::Value;
@@ -281,7 +281,7 @@ TEST(SessionItems, AVariableIsReferredToByItsName) {
             "decltype(gpuos_of_t::t)& t;");
 }
 
-TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
+TEST(SessionItems, UnsupportedItemsAreRefusedAtTheirPlace) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"\n __device__ auto [a, b] = p;",
        "cell 1:2:2: expected a variable after __device__, got a"},
@@ -321,7 +321,7 @@ TEST(SessionItems, EveryBeginningOfACellIsTakenOrRefused) {
   }
 }
 
-TEST(SessionItems, ScopeIsItsNameWhateverStandsInIt) {
+TEST(SessionItems, AScopeIsFoundByItsName) {
   for (const char* head : {"namespace a::b {", "namespace\na :: b\n{",
                            "namespace /* : */ a::b // {\n {"}) {
     const Item item = only(std::string(head) + " __device__ int n; }");

@@ -147,7 +147,7 @@ TEST_F(SessionTest, OptionsReachTheCompiler) {
   EXPECT_NO_THROW(session.run("static_assert(ANSWER == 42);"));
 }
 
-TEST_F(SessionTest, UnboundNamesAreTold) {
+TEST_F(SessionTest, UnboundNamesAreReported) {
   Session session(runtime(), options());
   session.bind("n", 3);
   session.unbind("n");

@@ -19,7 +19,7 @@ TEST_F(WorkspaceTest, ALaterCellCallsAnEarlierOne) {
   EXPECT_EQ(compiled(), 2u);
 }
 
-TEST_F(WorkspaceTest, OnlyWhatIsNeededIsLinked) {
+TEST_F(WorkspaceTest, OnlyNeededObjectsAreLinked) {
   run("__device__ int one() { return 1; }"
       "__device__ int missing();"
       "__device__ int other() { return missing(); }"
@@ -167,7 +167,7 @@ TEST_F(WorkspaceTest, AnErrorLeavesEverythingAsItWas) {
   EXPECT_EQ(run("__device__ int g() { return 3; }").cell, "cell 2");
 }
 
-TEST_F(WorkspaceTest, AnErrorInATypeThatNobodyUsesIsTold) {
+TEST_F(WorkspaceTest, AnErrorInAnUnusedTypeIsReported) {
   EXPECT_TRUE(
       says(failure_of_cell("struct P { flaot x; };"), "cell 1:1: error"));
   EXPECT_NE(failure_of_cell("static_assert(sizeof(int) == 3);"), "");
@@ -194,7 +194,7 @@ TEST_F(WorkspaceTest, KernelTemplatesAreInstantiatedByName) {
   EXPECT_NE(failure_of_link("missing<int>"), "");
 }
 
-TEST_F(WorkspaceTest, OverloadsOfAKernelAreToldApart) {
+TEST_F(WorkspaceTest, OverloadsOfAKernelAreDistinct) {
   run("__global__ void k(int* x) { x[0] = 1; }");
   run("__global__ void k(float* x) { x[0] = 1; }");
   EXPECT_EQ(workspace().kernel("k")->symbol, "_Z1kPf");

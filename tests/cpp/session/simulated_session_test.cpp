@@ -205,7 +205,7 @@ TEST_F(SimulatedSession, EachKindOfMemoryIsTheDevices) {
   EXPECT_EQ(value<int>("narrow"), 1);
 }
 
-TEST_F(SimulatedSession, WhatCellsLeaveIsFreedAtTheEnd) {
+TEST_F(SimulatedSession, MemoryOfCellsIsFreedAtTheEnd) {
   const std::string leave =
       "for (int i = 0; i < 3; ++i) { int *a, *b, *c; cudaStream_t s;"
       " cudaEvent_t e; cudaMalloc(&a, 4); cudaMallocManaged(&b, 4);"
@@ -232,7 +232,7 @@ TEST_F(SimulatedSession, AnErrorIsTheLastUntilItIsAskedFor) {
   EXPECT_EQ(value<int>("after"), 0);
 }
 
-TEST_F(SimulatedSession, WhatASessionEndsWithMayStillFreeMemory) {
+TEST_F(SimulatedSession, DestructorsOfASessionMayFreeMemory) {
   session().run(
       "struct Memory { int* data = nullptr; Memory() { cudaMalloc(&data, 8); }"
       "  ~Memory() { ok = cudaFree(data) == cudaSuccess; } "

@@ -108,7 +108,7 @@ TEST_F(OperatorCompiler, ErrorKeepsTheWholeLog) {
   }
 }
 
-TEST_F(OperatorCompiler, OpensNoFileBesideTheSource) {
+TEST_F(OperatorCompiler, OpensOnlyTheSourceFile) {
   const auto file = std::filesystem::current_path() / "gpuos_on_disk.h";
   std::ofstream(file) << "\n";
   const std::string message =
@@ -158,7 +158,7 @@ TEST_F(OperatorCompiler, SpillsThatExceedTheStackAreRefusedWithBothNumbers) {
   EXPECT_NO_THROW(compile_operators(request));
 }
 
-TEST_F(OperatorCompiler, WhatAWorkerDoesNotGrantIsRefused) {
+TEST_F(OperatorCompiler, ExceededLimitsOfAWorkerAreRefused) {
   struct Need {
     const char* body;
     const char* said;

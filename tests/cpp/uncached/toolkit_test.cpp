@@ -151,7 +151,6 @@ std::map<std::string, std::string> headers_of_operators() {
   return sources;
 }
 
-/// Whole operators, by name.
 std::map<std::string, std::string> whole_operators() {
   std::string all;
   for (const auto& [name, text] : headers_of_operators()) all += text;
@@ -281,7 +280,7 @@ TEST_F(Toolkit, CompilesProgramsOfEachDType) {
   }
 }
 
-TEST_F(Toolkit, KnowsWhatThePageSays) {
+TEST_F(Toolkit, KnowsTheToolkitsOfThePage) {
   const jit::Nvrtc& api = jit::nvrtc();
   ASSERT_TRUE(api.major == 12 || api.major == 13) << api.major;
   const auto rows = rows_of_the_page();
@@ -293,7 +292,7 @@ TEST_F(Toolkit, KnowsWhatThePageSays) {
         << device;
 }
 
-TEST_F(Toolkit, TheImageIsForWhatThePageSays) {
+TEST_F(Toolkit, TheImageHasTheArchitecturesOfThePage) {
   const auto made_for = cu::architectures_of(embedded_worker_image());
   if (std::ranges::find(made_for, "sm_80") == made_for.end())
     GTEST_SKIP() << "no image, or not of the usual architectures";

@@ -31,7 +31,6 @@ bool is_tensor(PyObject* object) {
                             reinterpret_cast<PyTypeObject*>(THPVariableClass));
 }
 
-/// The tensors of the submission that this thread makes.
 thread_local std::vector<Tensor> tensors_of_submission;
 
 void order_behind(const Tensor& tensor, const Runtime* runtime) {

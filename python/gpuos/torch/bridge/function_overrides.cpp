@@ -84,7 +84,6 @@ PyObject* rows(PyObject* function, PyObject* const* arguments,
   });
 }
 
-/// Handles a call with `kCount` positional arguments and no keywords.
 template <auto kTake, Py_ssize_t kCount>
 PyObject* of_all(PyObject* function, PyObject* const* arguments,
                  std::size_t flags, PyObject* names) {

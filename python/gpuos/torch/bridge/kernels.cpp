@@ -142,7 +142,6 @@ bool take_into(const Elementwise& what, const Tensor& out,
   return true;
 }
 
-/// Returns whether tensor + alpha * other is one of floating tensors.
 bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
   return at::isFloatingType(tensor.scalar_type()) && !alpha.isComplex() &&
          !alpha.isBoolean();

@@ -41,7 +41,6 @@ inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
 }
 
-/// Returns whether the tensor has a storage with memory.
 inline bool has_memory(const Tensor& tensor) {
   c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && !is_watched_by_others(storage);
@@ -64,7 +63,6 @@ using Dims = c10::SmallVector<std::int64_t, 8>;
 /// Returns the shape that all are broadcast to, or empty if they do not fit
 /// each other.
 std::optional<Dims> broadcast_shape(std::span<const Operand> operands);
-/// Strides of `tensor` in that shape.
 Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);
 
 /// Returns the strides that PyTorch gives the result of an elementwise

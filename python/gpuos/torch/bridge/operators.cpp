@@ -3,7 +3,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <memory>
-#include <mutex>
 #include <unordered_set>
 #include <utility>
 

@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <optional>
-#include <utility>
 
 #include "backoff.h"
 #include "hooks.h"

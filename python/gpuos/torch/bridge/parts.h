@@ -9,7 +9,6 @@ namespace gpuos::bridge {
 /// Operand `i` of an operation that computes in `common`.
 void put_number(Request& request, std::size_t i, const c10::Scalar& number,
                 const Elementwise& what, at::ScalarType common, bool is_cpu);
-/// `dtype`: the tensor's.
 inline void put_tensor(Request& request, std::size_t i, const Tensor& tensor,
                        DType dtype) {
   request.values[i] = reinterpret_cast<std::uint64_t>(address_of(tensor));

@@ -5,7 +5,6 @@
 #include <ATen/core/ivalue.h>
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "elementwise.h"

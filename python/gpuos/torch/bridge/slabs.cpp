@@ -3,10 +3,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <algorithm>
 #include <bit>
 #include <memory>
-#include <utility>
 
 namespace gpuos::bridge {
 

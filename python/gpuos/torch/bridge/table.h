@@ -169,7 +169,6 @@ consteval ElementwiseName named(std::string_view name) {
     if (one.name == name) return one;
   throw std::invalid_argument("expected a name of the table");
 }
-/// Returns the row recipe of a name.
 consteval Recipe named_row(std::string_view name) {
   for (const RowName& one : kRowNames)
     if (one.name == name) return one.recipe;

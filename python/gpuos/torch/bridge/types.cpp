@@ -24,31 +24,6 @@ double largest(at::ScalarType type) {
 
 }  // namespace
 
-at::ScalarType scalar_type_of(DType dtype) {
-  switch (dtype) {
-    case DType::Float32:
-      return at::kFloat;
-    case DType::Float64:
-      return at::kDouble;
-    case DType::Float16:
-      return at::kHalf;
-    case DType::BFloat16:
-      return at::kBFloat16;
-    case DType::Int32:
-      return at::kInt;
-    case DType::Int64:
-      return at::kLong;
-    case DType::Int16:
-      return at::kShort;
-    case DType::Int8:
-      return at::kChar;
-    case DType::UInt8:
-      return at::kByte;
-    default:
-      return at::kBool;
-  }
-}
-
 bool fits(const c10::Scalar& number, at::ScalarType common) {
   if (at::isFloatingType(common)) {
     const double value = number.toDouble();

@@ -55,7 +55,6 @@ inline std::optional<DType> dtype_of(at::ScalarType type) {
       return std::nullopt;
   }
 }
-at::ScalarType scalar_type_of(DType dtype);
 
 inline bool is_half(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16;
