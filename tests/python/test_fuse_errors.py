@@ -413,6 +413,16 @@ def test_a_later_misfit_names_its_line(host, name, is_foreign):
     assert len(fused.programs()) == 1
 
 
+def test_a_reshape_that_another_line_finds_keeps_its_name(host):
+    def function(x):
+        y = np.diff(x)
+        z = np.concatenate([y[1:], y[:1]])
+        return y.reshape((6,)), np.flip(z)
+
+    with pytest.raises(gpuos.InvalidArgument, match=r"^reshape: .* in order"):
+        host.fuse(function)(host.zeros((2, 4)))
+
+
 @pytest.mark.parametrize(
     ("dtype", "most"), [("float32", 249), ("float64", 124)]
 )

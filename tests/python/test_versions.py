@@ -160,7 +160,7 @@ def test_a_transaction_ends_with_its_block(rt):
         change.define("early", "o = x")
     with change:
         change.define("inside", "o = x")
-    with pytest.raises(gpuos.InvalidArgument, match="a new one"):
+    with pytest.raises(gpuos.InvalidArgument, match="a new transaction"):
         change.__enter__()
     with rt.transaction():
         pass
