@@ -57,7 +57,7 @@ def client():
 def two(client):
     """Return the addresses of both workers, after they have started."""
     client.wait_for_workers(2, timeout=WAIT_S)
-    return sorted(client.scheduler_info()["workers"])
+    return sorted(client.run(int))  # scheduler_info() may be old
 
 
 @pytest.fixture
