@@ -323,6 +323,23 @@ def test_sources_are_ascii() -> None:
     assert not wrong, "not ASCII:\n" + "\n".join(wrong)
 
 
+def test_a_machine_without_torch_can_collect_the_tests() -> None:
+    # scripts/test installs PyTorch only with --torch.
+    needs = re.compile(r"(?m)^(?:import|from) (?:gpuos\.)?torch\b")
+    texts = {
+        p.stem: p.read_text() for p in (ROOT / "tests/python").glob("*.py")
+    }
+    skips = "|".join(n for n, t in texts.items() if 'importorskip("torch' in t)
+    skip = re.compile(
+        rf"(?m)^.*importorskip\(\"torch|^(?:import|from) ({skips})\b"
+    )
+    for name, text in texts.items():
+        if name.startswith("test_") and (first := needs.search(text)):
+            found = skip.search(text)
+            skipped = found.start() if found else len(text)
+            assert skipped < first.start(), f"{name}: importorskip first"
+
+
 def test_started_programs_keep_the_python_path() -> None:
     # A gpuos in the PYTHONPATH is lost if a folder replaces it.
     replaced = re.compile(r"PYTHONPATH\W*(=|:|,)\s*(str|f?[\"'])\b")

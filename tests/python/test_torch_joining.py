@@ -7,11 +7,12 @@ from building_support import output_of, site
 from deadlines import WAIT_S, until
 
 from gpuos import choosing
+
+torch = pytest.importorskip("torch")
+
 from gpuos.torch import building
 
 __all__ = ["site"]
-
-torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 JOINS = """
