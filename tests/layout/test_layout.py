@@ -318,6 +318,16 @@ def test_no_file_is_longer_than_its_budget() -> None:
     assert not long, f"over {HARD_LIMIT} lines:\n" + "\n".join(long)
 
 
+def test_no_file_has_marks_of_a_conflict() -> None:
+    marks = re.compile(r"(?m)^(?:<{7}|>{7}) ")
+    found = [
+        p
+        for p in sources(*SOURCE_SUFFIXES, ".md")
+        if marks.search(p.read_text())
+    ]
+    assert not found, found
+
+
 def test_sources_are_ascii() -> None:
     wrong = [name_of(p) for p in sources() if not p.read_bytes().isascii()]
     assert not wrong, "not ASCII:\n" + "\n".join(wrong)
