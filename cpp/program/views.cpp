@@ -95,8 +95,7 @@ class Reshaping {
     if (node.op == Op::Join)
       throw InvalidArgument(
           "reshape: expected no joined value, got a result of concatenate; "
-          "reshape the "
-          "results of the call, or the parts");
+          "reshape the results of the call, or the parts");
     if (is_reduction(node))
       throw InvalidArgument(
           concat("reshape: expected no value of a reduction, got one of ",

@@ -105,7 +105,7 @@ class HostUnitWriter {
   std::uint64_t written_at_ = 0;            // version of an item that is
                                             // compiled again
   const Item* written_now_ = nullptr;       // a type, a template or the like
-  std::vector<const Item*> open_;           // it, and those that need it
+  std::vector<const Item*> open_;           // all that are being written
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
   // The keys are qualified names of functions in the unit.

@@ -260,12 +260,12 @@ def call_ufunc(
         return _some_into(out, _fused(function)(*inputs))
     if out is None or isinstance(out, tuple):
         return _run(name, _fused(function), inputs, out)
-    fused = _into(function, out.dtype)
-    if _repeats(name, function, tuple(out.shape), inputs) or where is not True:
+    if _repeats(name, tuple(out.shape), inputs) or where is not True:
         refuse_shape(f"{name}: where", tuple(out.shape), where)
         fused = _where_true(function, out.dtype)
-        inputs = (where, out, *inputs)
-    return _write_to(out, fused, *inputs)
+        return _write_to(out, fused, where, out, *inputs)
+    into = _into(function, out.dtype)
+    return _run(name, _fused(function), inputs, out, into)
 
 
 def _one_out(name: str, out: Any) -> Any:
@@ -301,10 +301,19 @@ def given(name: str, made: Array, out: Any) -> Any:
 
 
 def _run(
-    name: str, fused: _core.Fused, operands: tuple[Any, ...], out: Any
+    name: str,
+    fused: _core.Fused,
+    operands: tuple[Any, ...],
+    out: Any,
+    into: _core.Fused | None = None,
 ) -> Any:
-    """Call `fused`. Its error says which `out` fits, in NumPy's terms."""
+    """Call `fused`, or `into`, which casts its result to the dtype of `out`.
+
+    An error says which `out` fits, in NumPy's terms.
+    """
     try:
+        if into is not None:
+            return _write_to(out, into, *operands)
         return fused(*operands, out=out)
     except _core.InvalidArgument:
         outs = out if isinstance(out, tuple) else (out,)
@@ -313,7 +322,8 @@ def _run(
             results = made if isinstance(made, tuple) else (made,)
             for one, to in zip(results, outs, strict=False):
                 _refuse_out(name, one.shape, to.shape)
-                _check_cast(name, one.dtype, to.dtype, "no")
+                if into is None:
+                    _check_cast(name, one.dtype, to.dtype, "no")
         raise
 
 
@@ -337,22 +347,21 @@ def check_operands(name: str, operands: tuple[Any, ...]) -> None:
 
 
 def _repeats(
-    name: str, function: Any, shape: tuple[int, ...], inputs: tuple[Any, ...]
+    name: str, shape: tuple[int, ...], inputs: tuple[Any, ...]
 ) -> bool:
     """Return whether an `out` of this shape repeats elements of the result."""
     shapes = [tuple(getattr(x, "shape", ())) for x in inputs]
-    is_elementwise = name not in ("matmul", "vecdot")
-    if (
-        is_elementwise
-        and shape in shapes
-        and all(_fits(x, shape) for x in shapes)
+    if name in ("matmul", "vecdot") or (
+        shape in shapes and all(_fits(x, shape) for x in shapes)
     ):
         return False
-    # This is not computed, except if an input is foreign memory.
-    made: Any = _fused(function)(*inputs)
-    if not (is_elementwise and _fits(made.shape, shape)):
-        _refuse_out(name, made.shape, shape)
-    return bool(made.shape != shape)
+    try:
+        made = np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False  # the call raises it with gpuos' words
+    if not _fits(made, shape):
+        _refuse_out(name, made, shape)
+    return made != shape
 
 
 def _some_into(outs: tuple[Any, ...], made: tuple[Any, ...]) -> Any:

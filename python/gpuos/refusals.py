@@ -90,10 +90,8 @@ def _renamed(name: str, parameters: tuple[str, ...], text: str) -> str:
     """Return the text of the error after the name that the user called."""
     found = _PREFIX.match(text)
     if found is not None and found[1] == "reshape":
-        return text  # may be of an earlier line, found with the call's shapes
-    if found is None:
-        return f"{name}: {text}"
-    if found[1] in parameters:
+        return text  # an earlier line may have caused it
+    if found is None or found[1] in parameters:
         return f"{name}: {text}"
     return f"{name}: {text[found.end() :]}"
 
