@@ -308,6 +308,15 @@ def test_an_error_of_out_and_where_names_the_function(rt):
         np.add(x, x, out=x, where=rt.ones(2, "bool"))
 
 
+def test_a_call_with_out_is_one_program_call(rt):
+    column, row, out = np.ones((2, 1), "f4"), rt.ones(3), rt.zeros((2, 3))
+    rt.synchronize()
+    before = rt.stats()["program_calls"]
+    np.add(column, row, out=out)
+    rt.synchronize()
+    assert rt.stats()["program_calls"] == before + 1
+
+
 # NumPy raises TypeError for the dtype or the class of an operand.
 OF_WRONG_TYPE = [
     *("i.__iadd__(1.5)", "i.__itruediv__(2)", "b.__isub__(b)", "i.__iadd__(f)"),
