@@ -4,6 +4,10 @@
 function(gpuos_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cpp")
+  # Device headers include each other from there. -I would hide headers of the
+  # system that have the same names, such as <complex.h>.
+  target_compile_options(${name} PRIVATE
+                         "SHELL:-iquote \"${PROJECT_SOURCE_DIR}/cpp/device\"")
   # g++'s plain -Wshadow also means constructor arguments named as members.
   target_compile_options(
     ${name} PRIVATE -Wall -Wextra -Wconversion

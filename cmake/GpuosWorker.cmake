@@ -34,7 +34,8 @@ endfunction()
 set(GPUOS_NVCC_OPTIONS -std=c++20 -O3 -rdc=true --maxrregcount=64)
 
 function(gpuos_nvcc_flags out)
-  set(flags ${GPUOS_NVCC_OPTIONS} "-I${PROJECT_SOURCE_DIR}/include")
+  set(flags ${GPUOS_NVCC_OPTIONS} "-I${PROJECT_SOURCE_DIR}/include"
+            -Xcompiler "-iquote,${PROJECT_SOURCE_DIR}/cpp/device")
   foreach(arch IN LISTS GPUOS_CUDA_ARCHITECTURES)
     list(APPEND flags "-gencode=arch=compute_${arch},code=sm_${arch}")
   endforeach()

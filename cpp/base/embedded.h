@@ -14,7 +14,7 @@ struct EmbeddedFile {
 /// Every file of cpp/device/.
 std::span<const EmbeddedFile> embedded_files();
 
-/// Returns cpp/session/cell_names.h, which is included before host code.
+/// Returns cpp/session/host/cell_names.h, which is included before host code.
 std::string_view embedded_cell_names();
 
 /// The device-linked fat image that nvcc made. It is empty with

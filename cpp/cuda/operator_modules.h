@@ -9,7 +9,7 @@
 
 #include "cuda/worker_kernel.h"
 #include "driver/owned.h"
-#include "jit/image.h"
+#include "jit/objects/image.h"
 #include "modules/module_record.h"
 #include "queue/backend.h"
 

@@ -8,7 +8,7 @@
 #include "gpuos/error.h"
 #include "jit/linker.h"
 #include "jit/operator_compiler.h"
-#include "jit/target.h"
+#include "jit/toolkit/target.h"
 
 namespace gpuos::cu {
 namespace {

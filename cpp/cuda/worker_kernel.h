@@ -7,7 +7,7 @@
 #include "device/launch.h"
 #include "driver/context.h"
 #include "gpuos/options.h"
-#include "jit/image.h"
+#include "jit/objects/image.h"
 
 namespace gpuos::cu {
 

@@ -3,5 +3,5 @@
 // computed in 32 bits, narrower reals in float; the caller wraps or rounds.
 #pragma once
 
-#include "functions_complex.h"
-#include "functions_neural.h"
+#include "functions/neural.h"
+#include "functions/of_complex.h"

@@ -1,13 +1,13 @@
 // The names that CUDA C++ has without a header and a host compiler does not.
 // The host compiler reads this before every operator, so that one text serves
-// both. nvcc also has the names of integers.h and standard_constants.h. NVRTC
+// both. nvcc also has the names of integers.h and standard/constants.h. NVRTC
 // gets those when a source misses one (usual_names.h).
 #pragma once
 
 #include "asserts.h"
 #include "integers.h"
 #include "operator.h"
-#include "standard_constants.h"
+#include "standard/constants.h"
 
 #if !defined(__CUDACC__)
 

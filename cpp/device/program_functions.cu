@@ -1,5 +1,5 @@
 // The tables of the interpreter's functions, by opcode.
-#include "program_functors.h"
+#include "interpreter/functors.h"
 
 namespace gpuos {
 namespace program {

@@ -1,8 +1,8 @@
 // The interpreter of programs, an operator of the worker. All lanes run each
 // instruction, for one or four elements each. Operands are in shared memory. A
 // function is inline or is called by its address.
-#include "program_plain.h"
-#include "program_run.h"
+#include "interpreter/plain.h"
+#include "interpreter/run.h"
 
 namespace gpuos {
 namespace program {

@@ -12,7 +12,7 @@
 #include "expression/expression.h"
 #include "gpuos/tensor_view.h"
 #include "operators/operator_registry.h"
-#include "program/program_table.h"
+#include "program/calls/program_table.h"
 
 namespace gpuos {
 

@@ -14,7 +14,7 @@
 #include "host/host_compiler.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
-#include "jit/compile_log.h"
+#include "jit/toolkit/compile_log.h"
 
 namespace gpuos::host {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/c_text.h"
 #include "base/concat.h"
-#include "jit/source_inputs.h"
+#include "jit/headers/source_inputs.h"
 
 namespace gpuos::host {
 namespace {

@@ -20,7 +20,7 @@
 #include "device/operator.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
-#include "program/host_interpreter.h"
+#include "program/interpreter/host_interpreter.h"
 #include "queue/operator_record.h"
 
 namespace gpuos::host {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,10 +28,10 @@
 #include "host/host_image.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
-#include "jit/compile_cache.h"
-#include "jit/compile_log.h"
-#include "jit/disk_cache.h"
+#include "jit/cache/compile_cache.h"
+#include "jit/cache/disk_cache.h"
 #include "jit/toolchain_key.h"
+#include "jit/toolkit/compile_log.h"
 
 namespace gpuos::host {
 namespace {
@@ -195,12 +197,15 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 void write_headers(const TempFolder& folder) {
-  const std::string root = folder.file("gpuos");
-  if (::mkdir(root.c_str(), 0700) != 0) {
-    throw Error(concat("host compiler: cannot make ", root));
-  }
+  const std::filesystem::path root = folder.file("gpuos");
+  std::error_code error;
   for (const EmbeddedFile& file : embedded_files()) {
-    write_file(concat(root, "/", file.name), file.text);
+    const std::filesystem::path path = root / file.name;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error)
+      throw Error(concat("host compiler: cannot make ",
+                         path.parent_path().string(), ": ", error.message()));
+    write_file(path.string(), file.text);
   }
   // Replaces the system's headers, whose assert() ends the process.
   for (const char* name : {"cassert", "assert.h"})

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpuos/jit_options.h"
-#include "jit/nvrtc_api.h"
+#include "jit/toolkit/nvrtc_api.h"
 
 namespace gpuos::jit {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "jit/object_symbols.h"
+#include "jit/objects/object_symbols.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos {

@@ -9,8 +9,8 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "jit/cubin.h"
-#include "jit/ptx_text.h"
+#include "jit/objects/cubin.h"
+#include "jit/objects/ptx_text.h"
 
 namespace gpuos::jit {
 namespace {

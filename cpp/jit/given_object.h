@@ -5,7 +5,7 @@
 
 #include "gpuos/operator.h"
 #include "jit/module_compiler.h"
-#include "jit/target.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {

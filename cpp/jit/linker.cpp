@@ -13,10 +13,10 @@
 #include "driver/check.h"
 #include "driver/driver_api.h"
 #include "gpuos/error.h"
-#include "jit/header_packages.h"
-#include "jit/nvjitlink_api.h"
-#include "jit/shared_library.h"
 #include "jit/symbols.h"
+#include "jit/toolkit/header_packages.h"
+#include "jit/toolkit/nvjitlink_api.h"
+#include "jit/toolkit/shared_library.h"
 
 namespace gpuos::jit {
 namespace {

@@ -5,8 +5,8 @@
 #include <stop_token>
 
 #include "gpuos/jit_module.h"
-#include "jit/image.h"
-#include "jit/target.h"
+#include "jit/objects/image.h"
+#include "jit/toolkit/target.h"
 
 namespace gpuos::jit {
 

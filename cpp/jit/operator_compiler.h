@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/image.h"
+#include "jit/objects/image.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {

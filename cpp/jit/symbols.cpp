@@ -10,8 +10,8 @@
 #include "base/c_text.h"
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "jit/elf_resources.h"
 #include "jit/module_compiler.h"
+#include "jit/objects/elf_resources.h"
 
 namespace gpuos::jit {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpuos/jit_module.h"
-#include "jit/image.h"
+#include "jit/objects/image.h"
 
 namespace gpuos::jit {
 

@@ -3,11 +3,11 @@
 #include "base/embedded.h"
 #include "device/task_abi.h"
 #include "gpuos/version.h"
-#include "jit/cache_entry.h"
+#include "jit/cache/cache_entry.h"
+#include "jit/cache/sha256.h"
+#include "jit/headers/source_inputs.h"
 #include "jit/linker.h"
-#include "jit/nvjitlink_api.h"
-#include "jit/sha256.h"
-#include "jit/source_inputs.h"
+#include "jit/toolkit/nvjitlink_api.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "jit/compile_cache.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/cache/compile_cache.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 
 namespace gpuos::jit {
 

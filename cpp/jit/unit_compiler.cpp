@@ -24,11 +24,11 @@
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "gpuos/jit_options.h"
-#include "jit/compile_log.h"
 #include "jit/compile_options.h"
-#include "jit/header_packages.h"
-#include "jit/nvrtc_api.h"
-#include "jit/source_inputs.h"
+#include "jit/headers/source_inputs.h"
+#include "jit/toolkit/compile_log.h"
+#include "jit/toolkit/header_packages.h"
+#include "jit/toolkit/nvrtc_api.h"
 
 namespace gpuos::jit {
 namespace {

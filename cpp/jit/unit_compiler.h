@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gpuos/jit_options.h"
-#include "jit/image.h"
-#include "jit/target.h"
+#include "jit/objects/image.h"
+#include "jit/toolkit/target.h"
 
 namespace gpuos::jit {
 

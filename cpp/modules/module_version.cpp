@@ -6,8 +6,8 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "jit/nvrtc_api.h"
 #include "jit/symbols.h"
+#include "jit/toolkit/nvrtc_api.h"
 
 namespace gpuos::cu {
 namespace {

@@ -33,7 +33,7 @@ struct Workers {
   std::uint32_t count = 1;
   std::uint32_t lanes = 1;  // of one worker; 1: it does all elements of a tile
   Load load = Load::Busy;
-  // For the device: sums have the order of device/program_device_order.h.
+  // For the device: sums have the order of device/interpreter/device_order.h.
   bool are_deterministic = false;
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gpuos/error.h"
-#include "program/plan.h"
+#include "program/graph/plan.h"
 #include "queue/operator_record.h"
 #include "requests/alias_analysis.h"
 #include "requests/fused_requests.h"

@@ -8,7 +8,7 @@
 #include "gpuos/operator.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
-#include "program/plan.h"
+#include "program/graph/plan.h"
 #include "requests/alias_analysis.h"
 #include "requests/fused_requests.h"
 #include "requests/groups.h"

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "gpuos/operator.h"
-#include "jit/compile_cache.h"
-#include "jit/sha256.h"
+#include "jit/cache/compile_cache.h"
+#include "jit/cache/sha256.h"
 
 namespace gpuos {
 namespace {

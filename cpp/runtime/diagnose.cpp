@@ -12,11 +12,11 @@
 #include "gpuos/diagnose.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
-#include "jit/cuda_headers.h"
-#include "jit/header_packages.h"
-#include "jit/nvjitlink_api.h"
-#include "jit/nvrtc_api.h"
-#include "jit/shared_library.h"
+#include "jit/headers/cuda_headers.h"
+#include "jit/toolkit/header_packages.h"
+#include "jit/toolkit/nvjitlink_api.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/shared_library.h"
 
 namespace gpuos {
 namespace {

@@ -11,7 +11,7 @@
 #include "jit/compile_pool.h"
 #include "operators/operator_definition.h"
 #include "operators/operator_registry.h"
-#include "program/call_inputs.h"
+#include "program/graph/call_inputs.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
 #include "runtime/given_operator.h"

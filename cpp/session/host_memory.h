@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "session/cell_names.h"
-#include "session/device.h"
+#include "session/device/device.h"
+#include "session/host/cell_names.h"
 
 namespace gpuos::session {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "session/cell_names.h"
-#include "session/device.h"
+#include "session/device/device.h"
+#include "session/host/cell_names.h"
+#include "session/host/host_objects.h"
 #include "session/host_memory.h"
-#include "session/host_objects.h"
 #include "session/launches.h"
 #include "session/owned_mutex.h"
 #include "session/workspace.h"

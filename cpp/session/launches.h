@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "gpuos/jit_module.h"
-#include "session/device.h"
-#include "session/evaluator.h"
-#include "session/host_program.h"
-#include "session/launch_syntax.h"
+#include "gpuos/operator.h"
+#include "session/cells/launch_syntax.h"
+#include "session/device/device.h"
+#include "session/device/evaluator.h"
+#include "session/host/host_program.h"
 #include "session/workspace.h"
 
 namespace gpuos::session {
@@ -87,5 +88,14 @@ class BoundNames {
   // The keys are name and type.
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Place>> places_;
 };
+
+/// Returns the definition of an elementwise operator that calls `function`. The
+/// parameters that `params` names are scalars.
+/// Throws: InvalidArgument for a function that cannot become an operator,
+/// CompileError, BackendUnavailable.
+OperatorDefinition define_operator(const DefinitionPtr& function,
+                                   const std::string& name,
+                                   const std::vector<std::string>& params,
+                                   Workspace& workspace, Device& device);
 
 }  // namespace gpuos::session

@@ -1,5 +1,3 @@
-#include "session/operators.h"
-
 #include <algorithm>
 #include <array>
 
@@ -7,7 +5,8 @@
 #include "gpuos/error.h"
 #include "jit/device_code.h"
 #include "jit/symbols.h"
-#include "session/functions.h"
+#include "session/cells/functions.h"
+#include "session/launches.h"
 
 namespace gpuos::session {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "session/clashes.h"
-#include "session/classify.h"
-#include "session/host_text.h"
-#include "session/host_unit_writer.h"
-#include "session/questions.h"
+#include "session/cells/classify.h"
+#include "session/device/clashes.h"
+#include "session/device/questions.h"
+#include "session/host/host_text.h"
+#include "session/host/host_unit_writer.h"
 
 namespace gpuos::session {
 namespace {

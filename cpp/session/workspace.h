@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "gpuos/error.h"
-#include "session/closure.h"
-#include "session/compiling.h"
-#include "session/definitions.h"
-#include "session/header.h"
-#include "session/host_program.h"
-#include "session/journal.h"
-#include "session/macros.h"
+#include "session/cells/macros.h"
+#include "session/device/closure.h"
+#include "session/device/compiling.h"
+#include "session/device/definitions.h"
+#include "session/device/header.h"
+#include "session/device/journal.h"
+#include "session/host/host_program.h"
 
 namespace gpuos::session {
 

@@ -13,7 +13,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "session/tokens.h"
+#include "session/cells/tokens.h"
 #include "session/workspace.h"
 
 namespace gpuos::session {

@@ -27,7 +27,8 @@
 
 // X(name, text, bytes, kind, Stored, type, dlpack, package, torch)
 //   kind  see DTypeKind
-//   type  that programs compute it in, see Type in cpp/device/program_codes.h
+//   type  that programs compute it in, see Type in
+//   cpp/device/interpreter/codes.h
 // The first four are those of the built-in operators, in the order of their
 // slots; the order of the others says nothing.
 #define GPUOS_DTYPES(X)                                                      \

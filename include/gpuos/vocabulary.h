@@ -12,7 +12,7 @@
 //   numpy     what NumPy, or else PyTorch, calls it
 //   rule      OpRule: the dtypes of operands and result
 //   types     what it is defined for, of those values are computed in
-//   traits    see Traits in cpp/program/operations.h
+//   traits    see Traits in cpp/program/passes/operations.h
 
 // The result has the operand's type.
 #define GPUOS_UNARY_FUNCTIONS(X)                                          \

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "host/temp_folder.h"
-#include "jit/cache_entry.h"
-#include "jit/disk_cache.h"
+#include "jit/cache/cache_entry.h"
+#include "jit/cache/disk_cache.h"
 
 namespace gpuos::jit {
 

@@ -14,8 +14,8 @@
 #include "driver/context.h"
 #include "driver/owned.h"
 #include "jit/linker.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::cu {

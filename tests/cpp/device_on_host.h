@@ -60,7 +60,7 @@ inline thread_local bool said_by_any = false;
 inline int __syncthreads_or(int x) { return said_by_any |= x != 0; }
 
 #define gpuos gpuos_of_device
-#include "device/program_memory.h"
-#include "device/program_share.h"
-#include "device/program_strips.h"
+#include "device/compiled/share.h"
+#include "device/compiled/strips.h"
+#include "device/interpreter/array_memory.h"
 #undef gpuos

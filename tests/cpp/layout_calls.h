@@ -9,7 +9,7 @@
 
 #include "device/operator.h"
 #include "layout_worlds.h"
-#include "program/prepared.h"
+#include "program/calls/prepared.h"
 #include "queue/workers.h"
 
 namespace gpuos::worlds {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gpuos/error.h"
-#include "jit/nvrtc_api.h"
+#include "jit/toolkit/nvrtc_api.h"
 
 /// In SetUp() or a test: ends it as skipped where NVRTC is missing.
 #define GPUOS_SKIP_WITHOUT_NVRTC()                     \

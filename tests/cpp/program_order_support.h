@@ -7,7 +7,7 @@
 
 #include "contract.h"
 #include "device/complex.h"
-#include "device/program_device_order.h"
+#include "device/interpreter/device_order.h"
 #include "program_support.h"
 
 namespace gpuos {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "errors.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "nvrtc_support.h"
 #include "session/workspace.h"
 

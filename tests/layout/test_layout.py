@@ -56,18 +56,21 @@ def _layer(name: str, below: str) -> str:
 # Folder: the quoted includes that it may use. The innermost one counts.
 ALLOWED = {
     **{f"cpp/{name}": _layer(name, below) for name, below in LAYERS.items()},
-    # NVRTC and the host's compiler find them by their bare names.
-    "cpp/device": r"[a-z0-9_]+\.(?:h|cuh)|gpuos/(?:dtype_list|vocabulary)\.h",
+    # NVRTC and the host's compiler find them by their paths in cpp/device.
+    "cpp/device": r"(?:[a-z]+/)?[a-z0-9_]+\.h|gpuos/(?:dtype_list|vocabulary)\.h",
     "include/gpuos": PUBLIC,
     "benchmarks": rf"{PUBLIC}|[a-z0-9_]+\.h|driver/.*\.h",
     "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "python/gpuos/torch/bridge": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "tests/install": PUBLIC,
-    "tests/simulator": r"[a-z_]+\.h|driver/.*\.h|device/[a-z0-9_]+\.h",
+    "tests/simulator": r"[a-z_]+\.h|driver/.*\.h|device/[a-z0-9_/]+\.h",
 }
 # READMEs that speak for the folders below theirs, too.
-WITH_FOLDERS = ("benchmarks", "examples", "tests/cpp")
+WITH_FOLDERS = (
+    *("benchmarks", "examples", "tests/cpp"),
+    *("cpp/device", "cpp/jit", "cpp/program", "cpp/session"),
+)
 COLUMNS = 100  # of a page's text
 LINK = re.compile(r"\]\(([^)#]+)")
 # A type that a header has for all of its room.
@@ -258,10 +261,14 @@ def test_the_kept_worker_is_of_these_sources() -> None:
     cmake = (ROOT / "cmake/GpuosWorker.cmake").read_text("utf-8")
     found = re.search(r"set\(GPUOS_NVCC_OPTIONS (.*)\)", cmake)
     assert found, "GpuosWorker.cmake: expected GPUOS_NVCC_OPTIONS"
-    device = [p for p in (ROOT / "cpp/device").iterdir() if p.suffix != ".md"]
+    device = [
+        p
+        for p in (ROOT / "cpp/device").rglob("*")
+        if p.suffix in SOURCE_SUFFIXES
+    ]
     public = [ROOT / "include/gpuos/dtype_list.h"]
     public.append(ROOT / "include/gpuos/vocabulary.h")
-    texts = [path.read_bytes() for path in sorted(device + public)]
+    texts = [path.read_bytes() for path in sorted(device + public, key=str)]
     hashes = [hashlib.sha256(text).hexdigest() for text in texts]
     digest = hashlib.sha256(";".join(found[1].split() + hashes).encode())
     kept = (ROOT / "cmake/worker/sources.sha256").read_text("utf-8").strip()
@@ -389,7 +396,9 @@ def test_every_source_is_in_its_build_list() -> None:
         words = set(re.split(r"[\s()\"]+", (ROOT / build_list).read_text()))
         for path in sources(".cpp", ".cu", ".h"):
             name = name_of(path)
-            is_listed_kind = path.suffix != ".h" or "/device/" in name
+            is_listed_kind = path.suffix != ".h" or (
+                name.startswith("cpp/device/")
+            )
             if name.startswith(folder + "/") and is_listed_kind:
                 names = {
                     path.name,

@@ -27,7 +27,7 @@ struct LoopMemory {
 };
 using MemoryLoop = void (*)(const LoopMemory& memory);
 
-/// The values of a reduction of one row: Sums in device/program_reductions.h,
+/// The values of a reduction of one row: Sums in device/compiled/reductions.h,
 /// which begin with the result.
 struct LoopSums {
   void (*take)(void* sums, const void* values, std::size_t count,

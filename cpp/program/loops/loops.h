@@ -2,10 +2,10 @@
 // each kind of processor, with `gpuos` defined as another name.
 #pragma once
 
+#include "device/compiled/reductions.h"
 #include "device/functions.h"
-#include "device/program_reductions.h"
-#include "device/program_text.h"
-#include "device/program_values.h"
+#include "device/interpreter/text.h"
+#include "device/interpreter/values.h"
 
 // Element i of every operand belongs to element i of the result, so loops may
 // be vectorised although cells may be the same.

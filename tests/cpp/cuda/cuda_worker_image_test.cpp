@@ -4,7 +4,7 @@
 #include "base/embedded.h"
 #include "cuda_support.h"
 #include "errors.h"
-#include "jit/image.h"
+#include "jit/objects/image.h"
 
 namespace gpuos::cu {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "given_support.h"
 #include "jit/compile_pool.h"
-#include "jit/elf_resources.h"
+#include "jit/objects/elf_resources.h"
 #include "nvrtc_support.h"
 
 namespace gpuos::cu {

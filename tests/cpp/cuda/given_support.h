@@ -10,8 +10,8 @@
 #include "cuda/operator_modules.h"
 #include "gpuos/error.h"
 #include "gpuos/operator.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "runtime/given_operator.h"
 

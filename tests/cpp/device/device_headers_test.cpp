@@ -16,8 +16,8 @@
 #include "errors.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
 
@@ -34,14 +34,14 @@ std::string_view text_of(std::string_view name) {
 bool is_of_worker(std::string_view name) {
   constexpr std::string_view kNames[] = {"burst.h",
                                          "chain.h",
-                                         "program_joins.h",
-                                         "program_lanes.h",
-                                         "program_memory.h",
-                                         "program_plain.h",
-                                         "program_inner_loop.h",
-                                         "program_resolve.h",
-                                         "program_run.h",
-                                         "program_steps.h",
+                                         "interpreter/joins.h",
+                                         "interpreter/lanes.h",
+                                         "interpreter/array_memory.h",
+                                         "interpreter/plain.h",
+                                         "interpreter/inner_loop.h",
+                                         "interpreter/resolve.h",
+                                         "interpreter/run.h",
+                                         "interpreter/steps.h",
                                          "inlined_members.h",
                                          "work.h"};
   return std::ranges::find(kNames, name) != std::end(kNames);
@@ -49,7 +49,7 @@ bool is_of_worker(std::string_view name) {
 
 // std::true_type has a constant, which is a variable in the image.
 bool has_constants(std::string_view name) {
-  return name == "standard_types.h" || name == "standard_traits.h";
+  return name == "standard/types.h" || name == "standard/type_traits.h";
 }
 
 std::string all_headers() {
@@ -176,12 +176,13 @@ TEST(DeviceHeaderSet, IsSmall) {
     const bool is_of_programs =
         file.name.starts_with("functions") || file.name == "complex.h";
     if (is_of_worker(file.name)) continue;
-    const bool is_program = file.name.starts_with("program_") ||
+    const bool is_program = file.name.starts_with("compiled/") ||
+                            file.name.starts_with("interpreter/") ||
                             file.name == "vocabulary.h" ||
                             file.name == "dtype_list.h";
     const bool is_checked = file.name.starts_with("checked") ||
                             file.name == "fault.h" || file.name == "asserts.h";
-    const bool is_standard = file.name.starts_with("standard_");
+    const bool is_standard = file.name.starts_with("standard/");
     (is_program       ? programs
      : is_standard    ? standard
      : is_of_programs ? functions

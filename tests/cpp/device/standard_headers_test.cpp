@@ -7,9 +7,9 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "jit/nvrtc_api.h"
-#include "jit/source_inputs.h"
-#include "jit/target.h"
+#include "jit/headers/source_inputs.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
 #include "standard_claims.h"

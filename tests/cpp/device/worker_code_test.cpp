@@ -10,11 +10,11 @@
 
 #include "base/concat.h"
 #include "base/embedded.h"
-#include "jit/cubin.h"
-#include "jit/image.h"
-#include "jit/nvrtc_api.h"
+#include "jit/objects/cubin.h"
+#include "jit/objects/image.h"
 #include "jit/operator_compiler.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
 

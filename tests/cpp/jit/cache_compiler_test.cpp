@@ -10,7 +10,7 @@
 #include "compile_request.h"
 #include "gpuos/cache.h"
 #include "gpuos/error.h"
-#include "jit/elf_resources.h"
+#include "jit/objects/elf_resources.h"
 #include "nvrtc_support.h"
 
 // Each step of a test is a process, this program itself with another filter,

@@ -1,11 +1,11 @@
-#include "jit/cache_entry.h"
+#include "jit/cache/cache_entry.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "cache_support.h"
-#include "jit/sha256.h"
+#include "jit/cache/sha256.h"
 
 namespace gpuos::jit {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cache_support.h"
 #include "deadlines.h"
-#include "jit/cache_folder.h"
+#include "jit/cache/cache_folder.h"
 
 namespace gpuos::jit {
 namespace {

@@ -1,4 +1,4 @@
-#include "jit/compile_log.h"
+#include "jit/toolkit/compile_log.h"
 
 #include <gtest/gtest.h>
 

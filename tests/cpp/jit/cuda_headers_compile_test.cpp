@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/concat.h"
-#include "jit/cuda_headers.h"
-#include "jit/target.h"
+#include "jit/headers/cuda_headers.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
 

@@ -1,4 +1,4 @@
-#include "jit/cuda_headers.h"
+#include "jit/headers/cuda_headers.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include "base/concat.h"
 #include "errors.h"
 #include "gpuos/diagnose.h"
-#include "jit/header_packages.h"
-#include "jit/shared_library.h"
+#include "jit/toolkit/header_packages.h"
+#include "jit/toolkit/shared_library.h"
 
 namespace gpuos::jit {
 namespace {

@@ -1,4 +1,4 @@
-#include "jit/disk_cache.h"
+#include "jit/cache/disk_cache.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 #include "cache_support.h"
 #include "errors.h"
-#include "jit/cache_folder.h"
+#include "jit/cache/cache_folder.h"
 
 namespace gpuos::jit {
 namespace {

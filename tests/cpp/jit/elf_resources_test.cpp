@@ -1,4 +1,4 @@
-#include "jit/elf_resources.h"
+#include "jit/objects/elf_resources.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/linker.h"
-#include "jit/nvrtc_api.h"
+#include "jit/toolkit/nvrtc_api.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {

@@ -5,8 +5,8 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
-#include "jit/elf_resources.h"
-#include "jit/object_symbols.h"
+#include "jit/objects/elf_resources.h"
+#include "jit/objects/object_symbols.h"
 
 namespace gpuos::jit {
 namespace {

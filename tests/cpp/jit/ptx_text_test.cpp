@@ -1,4 +1,4 @@
-#include "jit/ptx_text.h"
+#include "jit/objects/ptx_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "jit/source_inputs.h"
+#include "jit/headers/source_inputs.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

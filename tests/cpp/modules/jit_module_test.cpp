@@ -11,7 +11,7 @@
 #include "errors.h"
 #include "gpuos/error.h"
 #include "host/temp_folder.h"
-#include "jit/compile_cache.h"
+#include "jit/cache/compile_cache.h"
 #include "nvrtc_support.h"
 
 namespace gpuos {

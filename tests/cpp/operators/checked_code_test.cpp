@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/concat.h"
-#include "jit/target.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
 #include "operators/operator_definition.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "device/program_loops_host.h"
+#include "device/compiled/loops_host.h"
 #include "walks.h"
 
 namespace gpuos::worlds {

@@ -1,4 +1,4 @@
-#include "program/index_axis.h"
+#include "program/graph/index_axis.h"
 
 #include <gtest/gtest.h>
 

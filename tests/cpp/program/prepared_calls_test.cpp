@@ -1,5 +1,5 @@
 // Prepared calls, and which threads wait meanwhile.
-#include "program/prepared_calls.h"
+#include "program/calls/prepared_calls.h"
 
 #include <array>
 #include <thread>

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "contract.h"
-#include "program/loop_cuts.h"
-#include "program/source_text.h"
+#include "program/passes/loop_cuts.h"
+#include "program/passes/source_text.h"
 
 namespace gpuos {
 namespace {

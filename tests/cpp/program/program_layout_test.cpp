@@ -1,5 +1,5 @@
 // Tests how a call's arrays become loops, and very large ones several tasks.
-#include "program/layout.h"
+#include "program/calls/layout.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "gpuos/error.h"
 #include "gpuos/program.h"
-#include "program/sizes.h"
-#include "program/task.h"
+#include "program/calls/task.h"
+#include "program/graph/sizes.h"
 #include "views.h"
 
 namespace gpuos::program {

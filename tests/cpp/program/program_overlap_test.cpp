@@ -1,5 +1,5 @@
 // Outputs of a program that share memory, compared with a test of every byte.
-#include "program/call_checks.h"
+#include "program/calls/call_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -4,11 +4,11 @@
 
 #include "compile_request.h"
 #include "gpuos/gpuos.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
-#include "program/source.h"
+#include "program/passes/source.h"
 #include "program_support.h"
 
 namespace gpuos {

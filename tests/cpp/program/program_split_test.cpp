@@ -4,9 +4,9 @@
 #include <bit>
 #include <vector>
 
-#include "device/program_text.h"
+#include "device/interpreter/text.h"
 #include "gpuos/program.h"
-#include "program/task.h"
+#include "program/calls/task.h"
 
 namespace gpuos::program {
 namespace {

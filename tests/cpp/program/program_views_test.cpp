@@ -1,7 +1,7 @@
 // Views of values: what a program reads are views of its arguments.
 #include "errors.h"
 #include "gpuos/program_reductions.h"
-#include "program/plan.h"
+#include "program/graph/plan.h"
 #include "program_support.h"
 
 namespace gpuos {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "layout_calls.h"
-#include "program/host_interpreter.h"
+#include "program/interpreter/host_interpreter.h"
 #include "walks.h"
 
 namespace gpuos::worlds {

@@ -1,10 +1,10 @@
-#include "program/text_memory.h"
+#include "program/calls/text_memory.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "host_backend_driver.h"
-#include "program/pass_codes.h"
+#include "program/calls/pass_codes.h"
 
 namespace gpuos::program {
 namespace {

@@ -1,4 +1,4 @@
-#include "program/text.h"
+#include "program/passes/text.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpuos/program.h"
-#include "program/plan.h"
+#include "program/graph/plan.h"
 
 namespace gpuos::program {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "program/plan.h"
+#include "program/graph/plan.h"
 #include "program_support.h"
 #include "request_support.h"
 #include "requests/fused_requests.h"

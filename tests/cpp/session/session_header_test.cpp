@@ -1,4 +1,4 @@
-#include "session/header.h"
+#include "session/device/header.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "errors.h"
-#include "session/items.h"
+#include "session/cells/items.h"
 
 #include <gtest/gtest.h>
 

@@ -14,10 +14,10 @@
 #include "errors.h"
 #include "gpuos/error.h"
 #include "gpuos/runtime.h"
-#include "jit/elf_resources.h"
+#include "jit/objects/elf_resources.h"
 #include "nvrtc_support.h"
-#include "session/evaluator.h"
-#include "session/launch_syntax.h"
+#include "session/cells/launch_syntax.h"
+#include "session/device/evaluator.h"
 #include "session/workspace.h"
 
 namespace gpuos {

@@ -2,8 +2,8 @@
 #include "session_support.h"
 
 #include "gpuos/error.h"
-#include "jit/elf_resources.h"
-#include "jit/object_symbols.h"
+#include "jit/objects/elf_resources.h"
+#include "jit/objects/object_symbols.h"
 
 namespace gpuos::session {
 namespace {

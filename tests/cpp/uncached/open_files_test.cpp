@@ -23,8 +23,8 @@
 
 #include "base/embedded.h"
 #include "compile_request.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
 

@@ -14,9 +14,9 @@
 #include "compile_request.h"
 #include "errors.h"
 #include "gpuos/error.h"
-#include "jit/elf_resources.h"
-#include "jit/nvrtc_api.h"
-#include "jit/target.h"
+#include "jit/objects/elf_resources.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/target.h"
 #include "nvrtc_support.h"
 
 namespace gpuos::jit {

@@ -19,9 +19,9 @@
 #include "gpuos/gpuos.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
-#include "jit/nvjitlink_api.h"
-#include "jit/nvrtc_api.h"
-#include "jit/shared_library.h"
+#include "jit/toolkit/nvjitlink_api.h"
+#include "jit/toolkit/nvrtc_api.h"
+#include "jit/toolkit/shared_library.h"
 #include "nvrtc_support.h"
 
 namespace gpuos {

@@ -1,7 +1,7 @@
 // Entries of the cache, which any process may have written.
-#include "jit/cache_entry.h"
+#include "jit/cache/cache_entry.h"
 
-#include "jit/sha256.h"
+#include "jit/cache/sha256.h"
 #include "target.h"
 
 namespace gpuos::jit {

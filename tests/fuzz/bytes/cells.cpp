@@ -1,9 +1,9 @@
 // Cells of a session, up to the texts for its compiler. A zero byte ends a
 // cell.
 #include "gpuos/error.h"
-#include "session/compiling.h"
-#include "session/evaluator.h"
-#include "session/launch_syntax.h"
+#include "session/cells/launch_syntax.h"
+#include "session/device/compiling.h"
+#include "session/device/evaluator.h"
 #include "target.h"
 
 namespace gpuos::session {

@@ -1,8 +1,8 @@
 // Output of compilers: logs, PTX and the names in them. The first byte selects
 // the parser of the others.
 #include "gpuos/error.h"
-#include "jit/compile_log.h"
 #include "jit/symbols.h"
+#include "jit/toolkit/compile_log.h"
 #include "target.h"
 
 namespace gpuos::jit {

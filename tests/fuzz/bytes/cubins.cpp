@@ -1,10 +1,10 @@
 // Sections and symbols of a CUBIN, and the places where values are written.
-#include "jit/cubin.h"
+#include "jit/objects/cubin.h"
 
 #include <functional>
 
 #include "gpuos/error.h"
-#include "jit/object_symbols.h"
+#include "jit/objects/object_symbols.h"
 #include "target.h"
 
 namespace gpuos::jit {

@@ -1,6 +1,6 @@
 // Resources of a CUBIN's functions, from files of a compiler, a cache or a
 // user.
-#include "jit/elf_resources.h"
+#include "jit/objects/elf_resources.h"
 
 #include "gpuos/error.h"
 #include "target.h"

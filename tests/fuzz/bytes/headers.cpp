@@ -1,8 +1,8 @@
 // The includes of a source, with a list of headers. The input has the source,
 // then the name and the text of each header, separated by zero bytes.
 #include "gpuos/error.h"
-#include "jit/header_packages.h"
-#include "jit/source_inputs.h"
+#include "jit/headers/source_inputs.h"
+#include "jit/toolkit/header_packages.h"
 #include "target.h"
 
 namespace gpuos::jit {

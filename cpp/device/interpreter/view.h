@@ -1,0 +1,124 @@
+// The arrays of a program's task: sizes, strides and how rows are shared. The
+// host compiler, nvcc and NVRTC read this.
+#pragma once
+
+#include "interpreter/text.h"
+#include "number_limits.h"
+#include "operator.h"
+
+namespace gpuos {
+namespace program {
+
+// The number of elements along which an access has one stride.
+struct Run {
+  u64 done;    // elements before it
+  i64 offset;  // bytes from the access' address
+  i64 stride;  // bytes
+  u64 count;
+};
+
+// Describes elements: columns [column, column + count) of a row, or with by_row
+// rows [row, row + count) of a column.
+struct Stretch {
+  u64 row;
+  u64 column;
+  u64 count;
+  bool by_row;
+};
+
+struct TaskView {
+  const u32* sizes;
+  const i64* strides;
+  TaskShape shape;
+  RowShape rows;
+
+  TaskView() = default;
+  // `at` points after the scalars. `elements` is their number in a flat task.
+  GPUOS_DEVICE TaskView(const u64* at, u32 elements) { read(at, elements); }
+  // Fills a view in place. A worker's view is in shared memory.
+  GPUOS_DEVICE void read(const u64* at, u32 elements) {
+    sizes = nullptr;
+    strides = nullptr;
+    shape = bit_cast<TaskShape>(*at++);
+    rows.columns = elements;
+    rows.rows = rows.row_lanes = rows.slices = rows.lanes = 1;
+    rows.gathered = 0;
+    if (is(kFlat)) return;
+    rows.columns = at[0];
+    rows.rows = static_cast<u32>(at[1]);
+    rows.row_lanes = static_cast<u32>(at[1] >> 32);
+    rows.slices = static_cast<u32>(at[2]);
+    rows.lanes = static_cast<u32>(at[2] >> 32);
+    rows.gathered = at[3];
+    at += sizeof(RowShape) / sizeof(u64);
+    if (is(kFarTable)) at = reinterpret_cast<const u64*>(*at);
+    sizes = reinterpret_cast<const u32*>(at);
+    strides = reinterpret_cast<const i64*>(at + (dims() + 1) / 2);
+  }
+
+  GPUOS_DEVICE bool is(u8 flag) const { return (shape.flags & flag) != 0; }
+  GPUOS_DEVICE u32 outer() const { return shape.outer_dims; }
+  GPUOS_DEVICE u32 dims() const {
+    return u32{shape.outer_dims} + shape.inner_dims;
+  }
+  GPUOS_DEVICE const i64* strides_of(u32 access) const {
+    return strides + access * dims();
+  }
+  // Returns whether an access of a flat task moves.
+  GPUOS_DEVICE bool walks(u32 access) const {
+    return (shape.flat >> access & 1) != 0;
+  }
+
+  // Bytes from the first element to number `number` of dimensions
+  // [first, last) of `access`.
+  GPUOS_DEVICE i64 offset(u32 access, u32 first, u32 last, u64 number) const {
+    const i64* along = strides_of(access);
+    i64 bytes = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (u32 d = last; d > first + 1; --d) {
+      const u32 size = sizes[d - 1];
+      u64 quotient;
+      if (number >> 32) {
+        quotient = number / size;
+      } else {
+        quotient = static_cast<u32>(number) / size;
+      }
+      bytes += static_cast<i64>(number - quotient * size) * along[d - 1];
+      number = quotient;
+    }
+    if (last > first) bytes += static_cast<i64>(number) * along[first];
+    return bytes;
+  }
+
+  // Calls `f` for the runs of a stretch. `elem_bytes` is for flat accesses.
+  template <typename F>
+  GPUOS_DEVICE void each_run(u32 access, i64 elem_bytes, const Stretch& of,
+                             F f) const {
+    if (is(kFlat)) {
+      const i64 stride = walks(access) ? elem_bytes : 0;
+      f(Run{0, static_cast<i64>(of.column) * stride, stride, of.count});
+      return;
+    }
+    const u32 first = of.by_row ? 0 : outer();
+    const u32 last = of.by_row ? outer() : dims();
+    const i64 fixed = of.by_row ? offset(access, outer(), dims(), of.column)
+                                : offset(access, 0, outer(), of.row);
+    u64 number = of.by_row ? of.row : of.column;
+    const i64 stride = first != last ? strides_of(access)[last - 1] : 0;
+    for (u64 done = 0; done < of.count;) {
+      u64 run = of.count - done;
+      if (last - first > 1) {
+        const u64 left = sizes[last - 1] - number % sizes[last - 1];
+        if (left < run) run = left;
+      }
+      f(Run{done, fixed + offset(access, first, last, number), stride, run});
+      done += run;
+      number += run;
+    }
+  }
+};
+
+}  // namespace program
+}  // namespace gpuos
