@@ -6,12 +6,12 @@
 
 #include <memory>
 
+#include "convert/options.h"
+#include "convert/stats_dict.h"
 #include "device.h"
 #include "loops.h"
-#include "options.h"
 #include "processors.h"
 #include "rig.h"
-#include "stats_dict.h"
 
 namespace py = pybind11;
 

@@ -1,4 +1,4 @@
-"""Writes the docstrings of a stub as the table of python/bindings/docstrings.h.
+"""Writes the docstrings of a stub as the table of module/docstrings.h.
 
 Use: python docstrings.py STUB OUTPUT.cpp
 """
@@ -33,7 +33,7 @@ def main() -> None:
         for name, text in found
     )
     output.write_text(
-        '#include "docstrings.h"\n\n'
+        '#include "module/docstrings.h"\n\n'
         "const gpuos::python::Docstring gpuos::python::kDocstrings[] = {\n"
         f"{rows}    {{nullptr, nullptr}}}};\n",
         encoding="utf-8",

@@ -487,7 +487,7 @@ class _Methods(dict[str, "Callable[..., Any]"]):
         return self[name]
 
 
-# bindings/array_operators.cpp calls these by the methods' names.
+# bindings/arrays/array_operators.cpp calls these by the methods' names.
 METHODS = _Methods(
     {
         "__array_function__": call_function,

@@ -59,8 +59,8 @@ ALLOWED = {
     # NVRTC and the host's compiler find them by their paths in cpp/device.
     "cpp/device": r"(?:[a-z]+/)?[a-z0-9_]+\.h|gpuos/(?:dtype_list|vocabulary)\.h",
     "include/gpuos": PUBLIC,
-    "benchmarks": rf"{PUBLIC}|[a-z0-9_]+\.h|driver/.*\.h",
-    "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
+    "benchmarks": rf"{PUBLIC}|[a-z0-9_]+\.h|(?:driver|convert)/.*\.h",
+    "python/bindings": rf"{PUBLIC}|[a-z]+/[a-z0-9_]+\.h",
     "python/gpuos/torch/bridge": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "tests/install": PUBLIC,
@@ -70,7 +70,10 @@ ALLOWED = {
 WITH_FOLDERS = (
     *("benchmarks", "examples", "tests/cpp"),
     *("cpp/device", "cpp/jit", "cpp/program", "cpp/session"),
+    "python/bindings",
 )
+# Folder: how many files each folder below it may have.
+MOST_FILES = {"python/bindings": 20}
 COLUMNS = 100  # of a page's text
 LINK = re.compile(r"\]\(([^)#]+)")
 # A type that a header has for all of its room.
@@ -333,6 +336,17 @@ def test_no_file_has_marks_of_a_conflict() -> None:
         if marks.search(p.read_text())
     ]
     assert not found, found
+
+
+def test_no_folder_has_more_files_than_a_reader_surveys() -> None:
+    full = []
+    for above, most in MOST_FILES.items():
+        folders = [p for p in (ROOT / above).rglob("*") if p.is_dir()]
+        for folder in (ROOT / above, *folders):
+            files = [p for p in folder.iterdir() if p.is_file()]
+            if len(files) > most:
+                full.append(f"{name_of(folder)}: {len(files)} files")
+    assert not full, full
 
 
 def test_sources_are_ascii() -> None:

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <Python.h>
+
+#include "convert/array_view.h"
+
+namespace gpuos::python {
+
+/// Names the memory of an array.
+struct MemoryKind {
+  bool is_known = false;
+  bool is_cuda = false;
+  int device = 0;
+};
+
+/// Returns the memory that a DLPack producer reports for its data. This calls
+/// Python code.
+MemoryKind memory_of(PyObject* object);
+
+/// Returns an array in `wanted` through the C functions of its type, in
+/// nanoseconds. Returns nothing (a null `keep`) if they do not apply.
+/// view_dlpack() then returns the view or raises an error.
+///
+/// Throws: InvalidArgument as view_foreign() does.
+ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
+                           Role role);
+
+/// Returns an array through `__dlpack__`, in microseconds. `wanted` is the
+/// place that the producer reported.
+///
+/// Throws: InvalidArgument as view_foreign() does, and if the producer does not
+/// share the array. Also throws all other errors of the producer.
+ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role);
+
+}  // namespace gpuos::python

@@ -1,0 +1,269 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "convert/reading.h"
+#include "gpuos/error.h"
+#include "gpuos/jit_module.h"
+#include "gpuos/module_registry.h"
+#include "kernels/kernel_arguments.h"
+#include "module/python_module.h"
+#include "module/registrations.h"
+#include "module/without_gil.h"
+#include "runtime/waiting.h"
+#include "sessions/variable_copies.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+std::string source_text(const py::object& source) {
+  if (PyBytes_Check(source.ptr()) != 0)
+    throw py::type_error(
+        "source: expected CUDA C++ as a str, got bytes; what is compiled "
+        "already is given as image=");
+  return text_of(source, "source");
+}
+
+/// Holds the arguments of JitModule() while it runs.
+struct ModuleRequest {
+  const py::object& source;
+  const py::object& name_expressions;
+  const py::object& headers;
+  const py::object& include_dirs;
+  const py::object& options;
+  const py::object& path;
+  const py::object& image;
+  const py::object& name;
+  int device = 0;
+};
+
+bool is_empty(const py::object& values) {
+  return values.is_none() || py::len(values) == 0;
+}
+
+// Checks that exactly one argument gives the code of the module.
+void check_one_origin(const ModuleRequest& asked) {
+  // Almost all calls return here.
+  if (!asked.source.is_none() && asked.path.is_none() && asked.image.is_none())
+    return;
+  std::string given;
+  for (const auto& [name, value] : {std::pair{"source", asked.source},
+                                    {"path", asked.path},
+                                    {"image", asked.image}}) {
+    if (value.is_none()) continue;
+    if (!given.empty()) given += " and ";
+    given += name;
+  }
+  if (given.empty()) given = "none";
+  if (given == "none" || given.find(' ') != std::string::npos)
+    throw py::type_error(
+        "JitModule: expected one of source, path and image, got " + given);
+  if (asked.source.is_none() &&
+      (!is_empty(asked.name_expressions) || !is_empty(asked.headers) ||
+       !is_empty(asked.include_dirs) || !asked.options.is_none()))
+    throw py::type_error(
+        "JitModule: expected name_expressions, headers, include_dirs and "
+        "options with a source, got them with an image, which is compiled "
+        "already");
+}
+
+std::vector<std::string> names_from(const py::object& expressions) {
+  if (PyUnicode_Check(expressions.ptr()) != 0)
+    throw py::type_error(
+        "name_expressions: expected a sequence, got str; one kernel of a "
+        "module is JitModule(source)[" +
+        py::repr(expressions).cast<std::string>() + "]");
+  return texts_of(expressions, "name_expressions");
+}
+
+std::vector<JitHeader> headers_from(const py::object& headers) {
+  std::vector<JitHeader> made;
+  for (const auto& [name, text] : pairs_of(headers, "headers"))
+    made.push_back({text_of(name, "headers"), text_of(text, "headers")});
+  return made;
+}
+
+JitSource source_from(const ModuleRequest& asked) {
+  return {
+      .source = source_text(asked.source),
+      .name_expressions = names_from(asked.name_expressions),
+      .headers = headers_from(asked.headers),
+      .include_dirs = folders_of(asked.include_dirs, "include_dirs"),
+      .options = jit_options_from(asked.options),
+      .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
+}
+
+// Returns a module of an image. Python reads the file, so a missing one raises
+// FileNotFoundError.
+std::unique_ptr<JitModule> module_of_image(const ModuleRequest& asked) {
+  py::object bytes = asked.image;
+  std::string name = "module.cubin";
+  if (!asked.path.is_none()) {
+    const py::object path = python_module("pathlib").attr("Path")(asked.path);
+    bytes = path.attr("read_bytes")();
+    name = whole_text(path.attr("name"));
+  } else if (PyBytes_Check(bytes.ptr()) == 0) {
+    refuse_type("image", "bytes", bytes);
+  }
+  if (!asked.name.is_none()) name = text_of(asked.name, "name");
+  std::string image = bytes.cast<std::string>();
+  const WithoutGil no_gil;
+  return std::make_unique<JitModule>(
+      JitModule::from_image(std::move(image), std::move(name), asked.device));
+}
+
+std::unique_ptr<JitModule> make_module(
+    const py::object& source, const py::object& name_expressions,
+    const py::object& headers, const py::object& include_dirs,
+    const py::object& options, const py::object& path, const py::object& image,
+    const py::object& name, int device, const std::stop_source* stop) {
+  const ModuleRequest asked{source,  name_expressions,
+                            headers, include_dirs,
+                            options, path,
+                            image,   name,
+                            device};
+  check_one_origin(asked);
+  if (source.is_none()) return module_of_image(asked);
+  JitSource made = source_from(asked);
+  const std::stop_token token =
+      stop == nullptr ? std::stop_token() : stop->get_token();
+  return interruptible([&] {
+    return std::make_unique<JitModule>(std::move(made), device, token);
+  });
+}
+
+py::object read_from(const JitModule& module, const std::string& name,
+                     const py::object& dtype) {
+  return read_variable(
+      dtype, [&] { return module.global_bytes(name); },
+      [&](void* to, std::size_t bytes) { module.read(name, to, bytes); });
+}
+
+void write(const JitModule& module, const std::string& name,
+           const py::object& values) {
+  write_variable(values, [&](const void* from, std::size_t bytes) {
+    module.write(name, from, bytes);
+  });
+}
+
+std::uint64_t replace_source(JitModule& module, const py::object& source,
+                             const py::object& keep,
+                             const py::object& name_expressions,
+                             const py::object& headers,
+                             const py::object& include_dirs,
+                             const py::object& options) {
+  JitReplacement made{.source = source_text(source),
+                      .keep = texts_of(keep, "keep")};
+  if (!name_expressions.is_none())
+    made.name_expressions = names_from(name_expressions);
+  if (!headers.is_none()) made.headers = headers_from(headers);
+  if (!include_dirs.is_none())
+    made.include_dirs = folders_of(include_dirs, "include_dirs");
+  if (!options.is_none()) made.options = jit_options_from(options);
+  return interruptible([&] { return module.replace(std::move(made)); });
+}
+
+Kernel kernel_of(const JitModule& module, const std::string& name) {
+  const WithoutGil no_gil;
+  return module.kernel(name);
+}
+
+// Calls `what` without the GIL. A thread that replaces the module may hold its
+// lock and wait for the GIL.
+std::string told(const JitModule& module,
+                 std::string (JitModule::*what)() const) {
+  const WithoutGil no_gil;
+  return (module.*what)();
+}
+
+void register_module_info(py::module_& module) {
+  auto type = add_result_class<ModuleInfo>(module, "ModuleInfo");
+  type.def_readonly("name", &ModuleInfo::name)
+      .def_readonly("device", &ModuleInfo::device)
+      .def_readonly("bytes", &ModuleInfo::bytes)
+      .def_property_readonly("holders",
+                             [](const ModuleInfo& self) {
+                               py::dict holders;
+                               for (const ModuleHolder& holder : self.holders)
+                                 holders[py::str(holder.what)] = holder.count;
+                               return holders;
+                             })
+      .def("__repr__", [](const ModuleInfo& self) {
+        return "gpuos.ModuleInfo('" + self.name + "', device " +
+               std::to_string(self.device) + ", " + std::to_string(self.bytes) +
+               " bytes)";
+      });
+  module.def("modules", &ModuleRegistry::list);
+}
+
+}  // namespace
+
+void register_jit(py::module_& module) {
+  auto stop = add_class<std::stop_source>(module, "_StopSource", "gpuos._core");
+  stop.def(py::init<>()).def("request", [](std::stop_source& self) {
+    return self.request_stop();
+  });
+  register_jit_options(module);
+  register_module_info(module);
+  module.def(
+      "synchronize",
+      [](const py::object& stream, int device) {
+        const Stream named = stream_from(stream.ptr());
+        interruptible([&] { synchronize(named, device); });
+      },
+      py::arg("stream") = py::none(), py::arg("device") = 0);
+  auto type = add_class<JitModule>(module, "JitModule");
+  type.def(py::init(&make_module), py::arg("source") = py::none(),
+           py::arg("name_expressions") = py::tuple(),
+           py::arg("headers") = py::dict(),
+           py::arg("include_dirs") = py::tuple(),
+           py::arg("options") = py::none(), py::kw_only(),
+           py::arg("path") = py::none(), py::arg("image") = py::none(),
+           py::arg("name") = py::none(), py::arg("device") = 0,
+           py::arg("_stop") = py::none())
+      .def("__getitem__", &kernel_of, py::arg("name"))
+      .def("kernel", &kernel_of, py::arg("name"))
+      .def("get_function", &kernel_of, py::arg("name"))
+      .def(
+          "global_address",
+          [](const JitModule& self, const std::string& name) {
+            return reinterpret_cast<std::uintptr_t>(self.global_address(name));
+          },
+          py::arg("name"))
+      .def("global_bytes", &JitModule::global_bytes, py::arg("name"))
+      .def("read", &read_from, py::arg("name"), py::arg("dtype"))
+      .def("write", &write, py::arg("name"), py::arg("values"))
+      .def("replace", &replace_source, py::arg("source"), py::kw_only(),
+           py::arg("keep") = py::tuple(),
+           py::arg("name_expressions") = py::none(),
+           py::arg("headers") = py::none(),
+           py::arg("include_dirs") = py::none(),
+           py::arg("options") = py::none())
+      .def_property_readonly("version",
+                             [](const JitModule& self) {
+                               const WithoutGil no_gil;
+                               return self.version();
+                             })
+      .def_property_readonly("image",
+                             [](const JitModule& self) {
+                               return py::bytes(told(self, &JitModule::image));
+                             })
+      .def_property_readonly(
+          "log",
+          [](const JitModule& self) { return told(self, &JitModule::log); })
+      .def_property_readonly(
+          "arch",
+          [](const JitModule& self) { return told(self, &JitModule::arch); })
+      .def_property_readonly("name", &JitModule::name)
+      .def("__repr__", [](const JitModule& self) {
+        return "gpuos.JitModule('" + self.name() + "', " +
+               told(self, &JitModule::arch) + ")";
+      });
+}
+
+}  // namespace gpuos::python

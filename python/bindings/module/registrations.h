@@ -1,0 +1,66 @@
+#pragma once
+
+#include "module/pybind_objects.h"
+
+namespace gpuos::python {
+
+/// Adds a final class that Python shows as one of the package `home`.
+template <typename Type, typename... Options>
+pybind11::class_<Type, Options...> add_class(pybind11::module_& module,
+                                             const char* name,
+                                             const char* home = "gpuos") {
+  // Classes are instances of `type`, as their stubs say.
+  pybind11::class_<Type, Options...> type(
+      module, name, pybind11::is_final(),
+      pybind11::metaclass(reinterpret_cast<PyObject*>(&PyType_Type)));
+  type.attr("__module__") = home;
+  return type;
+}
+
+/// Adds a class whose instances only gpuos makes. An instance from Python would
+/// be empty.
+template <typename Type, typename... Options>
+pybind11::class_<Type, Options...> add_result_class(
+    pybind11::module_& module, const char* name, const char* home = "gpuos") {
+  auto type = add_class<Type, Options...>(module, name, home);
+  reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new =
+      [](PyTypeObject* made, PyObject*, PyObject*) -> PyObject* {
+    PyErr_Format(PyExc_TypeError, "%s: only gpuos makes instances",
+                 made->tp_name);
+    return nullptr;
+  };
+  return type;
+}
+
+// Each function adds its classes and functions to the module, in the order of
+// module.cpp. A later one may name the types of an earlier one.
+void register_errors(pybind11::module_& module);
+void register_cache(pybind11::module_& module);
+void register_diagnose(pybind11::module_& module);
+void register_ticket(pybind11::module_& module);
+void register_array(pybind11::module_& module);
+void register_definition(pybind11::module_& module);
+void register_operator(pybind11::module_& module);
+void register_runtime(pybind11::module_& module);
+void register_control(pybind11::module_& module);
+void register_transaction(pybind11::module_& module);
+void register_submit(pybind11::module_& module);
+void register_value(pybind11::module_& module);
+void register_functions(pybind11::module_& module);
+void register_fused(pybind11::module_& module);
+void register_kernel(pybind11::module_& module);
+void register_jit(pybind11::module_& module);
+void register_session(pybind11::module_& module);
+void register_bridge(pybind11::module_& module);
+
+/// Adds the docstrings of _core.pyi to the registered names. Throws:
+/// ImportError for a name that the module does not have.
+void add_docstrings(const pybind11::module_& module);
+
+/// Puts a function before all functions that pybind11 made for the module.
+/// Errors then say in gpuos's words what was expected. pybind11's own TypeError
+/// lists C++ signatures and the repr() of every argument. Also refuses objects
+/// whose __init__ never ran. The module calls this last.
+void reword_refusals(const pybind11::module_& module);
+
+}  // namespace gpuos::python
