@@ -25,7 +25,7 @@ import gpuos
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# bridge/private_parts.h fits these versions.
+# bridge/pytorch/private_parts.h fits these versions.
 TRIED = ("2.11", "2.13")
 SOURCES = Path(__file__).parent / "torch/bridge"
 # The distribution with prebuilt bridges, and its package.
@@ -40,7 +40,7 @@ FLAGS = (
     "-fvisibility=hidden",
     "-Wall",
     "-Wextra",
-    "-Wno-invalid-offsetof",  # for bridge/private_parts.h
+    "-Wno-invalid-offsetof",  # for bridge/pytorch/private_parts.h
 )
 VERSION_TIMEOUT_S = 60
 
@@ -108,7 +108,7 @@ def name() -> str:
     """
     digest = hashlib.sha256()
     files = (
-        *sorted(SOURCES.glob("*.[ch]*")),
+        *sorted(SOURCES.glob("*/*.[ch]*")),
         *sorted(Path(gpuos.get_include()).glob("gpuos/*.h")),
     )
     for path in files:

@@ -16,9 +16,8 @@ from typing import Any
 import own_operators
 import torch
 
-TABLE = (
-    Path(__file__).resolve().parents[2] / "python/gpuos/torch/bridge/table.h"
-)
+BRIDGE = Path(__file__).resolve().parents[2] / "python/gpuos/torch/bridge"
+TABLE = BRIDGE / "entry/table.h"
 MOST_LINES = 30
 MOST_ELEMENTS = 4096
 SHIFT = 0.3  # of the grid, while lines are drawn

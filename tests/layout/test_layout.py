@@ -53,6 +53,14 @@ def _layer(name: str, below: str) -> str:
     return rf"{PUBLIC}|(?:{folders})/.*\.(?:h|cu)"
 
 
+# The folders of the bridge from bottom to top. Each may include those before.
+BRIDGE = ("pytorch", "memory", "flush", "planning", "entry")
+
+
+def _bridge_layer(place: int) -> str:
+    return rf"{PUBLIC}|(?:{'|'.join(BRIDGE[: place + 1])})/[a-z0-9_]+\.h"
+
+
 # Folder: the quoted includes that it may use. The innermost one counts.
 ALLOWED = {
     **{f"cpp/{name}": _layer(name, below) for name, below in LAYERS.items()},
@@ -61,7 +69,10 @@ ALLOWED = {
     "include/gpuos": PUBLIC,
     "benchmarks": rf"{PUBLIC}|[a-z0-9_]+\.h|(?:driver|convert)/.*\.h",
     "python/bindings": rf"{PUBLIC}|[a-z]+/[a-z0-9_]+\.h",
-    "python/gpuos/torch/bridge": rf"{PUBLIC}|[a-z0-9_]+\.h",
+    **{
+        f"python/gpuos/torch/bridge/{name}": _bridge_layer(place)
+        for place, name in enumerate(BRIDGE)
+    },
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "tests/install": PUBLIC,
     "tests/simulator": r"[a-z_]+\.h|driver/.*\.h|device/[a-z0-9_/]+\.h",
@@ -74,6 +85,7 @@ WITH_FOLDERS = (
 )
 # Folder: how many files each folder below it may have.
 MOST_FILES = {"python/bindings": 20}
+    "python/gpuos/torch/bridge",
 COLUMNS = 100  # of a page's text
 LINK = re.compile(r"\]\(([^)#]+)")
 # A type that a header has for all of its room.

@@ -306,7 +306,7 @@ def test_nothing_is_compiled_for_another_version(monkeypatch, version):
 
 def test_the_bridge_asserts_the_tested_versions():
     # The C++ of the bridge asserts the same versions.
-    text = (choosing.SOURCES / "private_parts.h").read_text()
+    text = (choosing.SOURCES / "pytorch/private_parts.h").read_text()
     for version in choosing.TRIED:
         major, minor = map(int, version.split("."))
         assert f"GPUOS_TORCH_VERSION == {major * 100 + minor}" in text

@@ -26,7 +26,7 @@ BRIDGE = Path(scheduling.__file__).parent / "bridge"
 
 def methods():
     """Return the names of all methods that the overrides take."""
-    text = (BRIDGE / "table.h").read_text()
+    text = (BRIDGE / "entry/table.h").read_text()
     doors = text[text.index("// ---- Doors") : text.index("GPUOS_KERNELS(X)")]
     names = re.findall(r"\bX\((\w+)(?:, \w+)?\)", doors)
     return sorted({"clamp", *names} - {"method"})

@@ -11,7 +11,7 @@ from gpuos.torch import scheduling
 
 # The places of operands that are conditions.
 CONDITIONS = {"where": 0, "masked_fill": 1, "masked_fill_": 1}
-TABLE = Path(scheduling.__file__).parent / "bridge/table.h"
+TABLE = Path(scheduling.__file__).parent / "bridge/entry/table.h"
 
 
 @dataclass(frozen=True)

@@ -469,7 +469,7 @@ def retire() -> None:
     """Restore PyTorch; the next scheduler starts again.
 
     Functions that give a tensor other memory continue to check for pending
-    operations, see bridge/storage_setters.cpp.
+    operations, see bridge/entry/storage_setters.cpp.
     """
     global _guards  # noqa: PLW0603
     with _lock:

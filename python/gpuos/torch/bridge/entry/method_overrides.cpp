@@ -1,0 +1,325 @@
+#include "entry/method_overrides.h"
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "entry/override_calls.h"
+#include "entry/table.h"
+#include "flush/pass_through.h"
+#include "pytorch/errors.h"
+#include "pytorch/keys.h"
+#include "pytorch/patches.h"
+
+namespace gpuos::bridge {
+namespace {
+
+enum Method : std::size_t {
+#define GPUOS_NAME_METHOD(name, line) k_##name,
+  GPUOS_BINARY_METHODS(GPUOS_NAME_METHOD) GPUOS_REVERSED_METHODS(
+      GPUOS_NAME_METHOD) GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
+      GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD) GPUOS_ROW_NAMES(GPUOS_NAME_METHOD)
+#undef GPUOS_NAME_METHOD
+#define GPUOS_NAME_METHOD(name) k_##name,
+          GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
+#undef GPUOS_NAME_METHOD
+              kClamp,
+  kMethods
+};
+
+/// A method of PyTorch and its replacement. Unary methods take no arguments,
+/// and Python calls the function in their definition. The others have an entry.
+struct Replaced {
+  PyObject* object = nullptr;  // while ours is called
+  vectorcallfunc entry = nullptr;
+  PyCFunction function = nullptr;
+};
+// The originals are kept for ever, because our functions may run while the
+// overrides are removed.
+std::array<Replaced, kMethods> replaced{};
+
+/// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
+struct Scaled {
+  Operand operands[3];
+
+  /// `arguments`: the tensor, which is one, the other and alpha.
+  bool read(PyObject* const* arguments) {
+    const Tensor& tensor = THPVariable_Unpack(arguments[0]);
+    PyObject* other = arguments[1];
+    PyObject* alpha = arguments[2];
+    double factor = 0;
+    if (!is_ordinary(other) || !read_number(alpha, factor) ||
+        !at::isFloatingType(tensor.scalar_type()) || !is_without_grad(tensor) ||
+        !is_without_grad(THPVariable_Unpack(other)))
+      return false;
+    operands[0].tensor = &tensor;
+    operands[1].tensor = &THPVariable_Unpack(other);
+    operands[2].number = factor;
+    return true;
+  }
+};
+
+constexpr bool has_alpha(Recipe recipe) {
+  return recipe == Recipe::Add || recipe == Recipe::Subtract;
+}
+bool is_alpha_alone(PyObject* names) {
+  return names != nullptr && PyTuple_GET_SIZE(names) == 1 &&
+         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0),
+                                          "alpha") == 0;
+}
+
+bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
+  const Tensor& tensor = THPVariable_Unpack(arguments[0]);
+  Scaled call;
+  if (!is_without_grad(tensor) || !is_writable(tensor) ||
+      !call.read(arguments) ||
+      !defer({with_factor(recipe), Rule::Arithmetic}, call.operands, tensor)
+           .defined())
+    return false;
+  tensor.unsafeGetTensorImpl()->bump_version();
+  return true;
+}
+
+bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  if (!is_without_grad(tensor) || !is_writable(tensor)) return false;
+  double number = 0;
+  bool is_taken = false;
+  if (is_ordinary(other)) {
+    const Tensor& second = THPVariable_Unpack(other);
+    is_taken = is_without_grad(second) && defer_into(what, tensor, second);
+  } else if (at::isFloatingType(tensor.scalar_type()) &&
+             read_number(other, number)) {
+    is_taken = defer_into(what, tensor, number);
+  }
+  if (is_taken) tensor.unsafeGetTensorImpl()->bump_version();
+  return is_taken;
+}
+
+/// False: a Python error, and PyTorch is not called.
+bool prepare_original(std::optional<PassThrough>& pass, bool writes) {
+  if (take_rejection()) pass.emplace(!writes && !pending.writes_old());
+  return look_around();
+}
+
+PyObject* call_original(Method method, PyObject* object,
+                        PyObject* const* arguments, std::size_t flags,
+                        PyObject* names, bool writes = false) {
+  std::optional<PassThrough> pass;
+  if (!prepare_original(pass, writes || names != nullptr)) return nullptr;
+  return replaced[method].entry(object, arguments, flags, names);
+}
+
+/// Calls `take` or PyTorch. `take` gets the number of further arguments. It is
+/// only called if the first argument is a tensor.
+template <typename Take>
+PyObject* call(Method method, PyObject* object, PyObject* const* arguments,
+               std::size_t flags, PyObject* names, const Take& take) {
+  try {
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count > 0 && is_ordinary(arguments[0]) && may_take())) {
+      Tensor out = take(count - 1);
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+    return call_original(method, object, arguments, flags, names);
+  } catch (...) {
+    return raise_caught();
+  }
+}
+
+template <Method kMethod, Recipe kRecipe, Rule kRule, bool kReversed = false>
+PyObject* binary(PyObject* object, PyObject* const* arguments,
+                 std::size_t flags, PyObject* names) {
+  try {
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count == 2 && names == nullptr &&
+                   is_ordinary(arguments[0]) && may_take())) {
+      Tensor out =
+          take_binary({kRecipe, kRule}, arguments[0], arguments[1], kReversed);
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+    if constexpr (has_alpha(kRecipe) && !kReversed) {
+      if (count == 2 && is_alpha_alone(names) && is_ordinary(arguments[0]) &&
+          may_take()) {
+        Scaled call;
+        Tensor out;
+        if (call.read(arguments))
+          out = defer({with_factor(kRecipe), kRule}, call.operands);
+        if (out.defined()) return THPVariable_Wrap(std::move(out));
+      }
+    }
+    return call_original(kMethod, object, arguments, flags, names);
+  } catch (...) {
+    return raise_caught();
+  }
+}
+
+template <Method kMethod, Recipe kRecipe, Rule kRule>
+PyObject* in_place(PyObject* object, PyObject* const* arguments,
+                   std::size_t flags, PyObject* names) {
+  try {
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count == 2 && names == nullptr &&
+                   is_ordinary(arguments[0]) && may_take() &&
+                   take_into({kRecipe, kRule}, arguments[0], arguments[1])))
+      return Py_NewRef(arguments[0]);
+    if constexpr (has_alpha(kRecipe)) {
+      if (count == 2 && is_alpha_alone(names) && is_ordinary(arguments[0]) &&
+          may_take() && take_scaled_into(kRecipe, arguments))
+        return Py_NewRef(arguments[0]);
+    }
+    return call_original(kMethod, object, arguments, flags, names,
+                         /*writes=*/true);
+  } catch (...) {
+    return raise_caught();
+  }
+}
+
+template <Method kMethod, Recipe kRecipe, Rule kRule>
+PyObject* unary(PyObject* self, PyObject* nothing) {
+  try {
+    if (C10_LIKELY(is_ordinary(self) && may_take())) {
+      Tensor out = take_unary({kRecipe, kRule}, self);
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+    std::optional<PassThrough> pass;
+    if (!prepare_original(pass, /*writes=*/false)) return nullptr;
+    return replaced[kMethod].function(self, nothing);
+  } catch (...) {
+    return raise_caught();
+  }
+}
+
+template <Method kMethod, Recipe kRecipe>
+PyObject* rows(PyObject* object, PyObject* const* arguments, std::size_t flags,
+               PyObject* names) {
+  return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
+    return take_rows(kRecipe, arguments[0], arguments + 1, count, names);
+  });
+}
+
+template <Method kMethod>
+PyObject* power(PyObject* object, PyObject* const* arguments, std::size_t flags,
+                PyObject* names) {
+  return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 1 || names != nullptr) return Tensor();
+    return take_power(arguments[0], arguments[1]);
+  });
+}
+
+PyObject* clamp_method(PyObject* object, PyObject* const* arguments,
+                       std::size_t flags, PyObject* names) {
+  return call(kClamp, object, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 2 || names != nullptr) return Tensor();
+    return take_clamp(arguments[0], arguments[1], arguments[2]);
+  });
+}
+
+/// One of the two, as Replaced has them.
+struct Ours {
+  const char* name;
+  vectorcallfunc entry = nullptr;
+  PyCFunction function = nullptr;
+};
+
+constexpr std::array<Ours, kMethods> kOurs = {{
+#define GPUOS_BINARY(name, line) \
+  {#name, &binary<k_##name, named(#line).recipe, named(#line).rule>},
+    GPUOS_BINARY_METHODS(GPUOS_BINARY)
+#undef GPUOS_BINARY
+#define GPUOS_REVERSED(name, line) \
+  {#name, &binary<k_##name, named(#line).recipe, named(#line).rule, true>},
+        GPUOS_REVERSED_METHODS(GPUOS_REVERSED)
+#undef GPUOS_REVERSED
+#define GPUOS_IN_PLACE(name, line) \
+  {#name, &in_place<k_##name, named(#line).recipe, named(#line).rule>},
+            GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
+#undef GPUOS_IN_PLACE
+#define GPUOS_UNARY(name, line) \
+  {#name, nullptr, &unary<k_##name, named(#line).recipe, named(#line).rule>},
+                GPUOS_UNARY_METHODS(GPUOS_UNARY)
+#undef GPUOS_UNARY
+#define GPUOS_ROWS(name, line) {#name, &rows<k_##name, named_row(#line)>},
+                    GPUOS_ROW_NAMES(GPUOS_ROWS)
+#undef GPUOS_ROWS
+#define GPUOS_POWER(name) {#name, &power<k_##name>},
+                        GPUOS_POWER_METHODS(GPUOS_POWER)
+#undef GPUOS_POWER
+                            {"clamp", &clamp_method},
+}};
+
+bool is_installed = false;
+
+/// Returns PyTorch's own method, borrowed. Null means that this version does
+/// not have it, or that the program has replaced it.
+PyObject* find_method(const char* name, PyObject* globals) {
+  // `object` has none of them, and from Python 3.12 on no dict to look into.
+  auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
+  for (; type != &PyBaseObject_Type; type = type->tp_base) {
+    PyObject* found = PyDict_GetItemString(type->tp_dict, name);
+    if (found == nullptr) continue;
+    const bool is_own = PyFunction_Check(found)
+                            ? PyFunction_GET_GLOBALS(found) == globals
+                            : Py_TYPE(found) == &PyMethodDescr_Type;
+    if (is_own) return found;
+  }
+  return nullptr;
+}
+
+void replace(Replaced& method, const Ours& with, PyObject* found) {
+  vectorcallfunc* entry = entry_of(found);
+  PyMethodDef* definition = definition_of(found);
+  if (with.entry != nullptr && entry != nullptr) {
+    if (*entry == with.entry) return;
+    method.entry = std::exchange(*entry, with.entry);
+  } else if (with.function != nullptr && definition != nullptr &&
+             definition->ml_flags == METH_NOARGS) {
+    method.function = replace_method(*definition, with.function);
+  } else {
+    return;
+  }
+  method.object = Py_NewRef(found);
+}
+
+void put_back(Replaced& method, const Ours& with) {
+  if (method.object == nullptr) return;
+  // Other code may have replaced it.
+  if (with.entry != nullptr) {
+    vectorcallfunc* entry = entry_of(method.object);
+    if (*entry == with.entry) *entry = method.entry;
+  } else {
+    PyMethodDef& definition = *definition_of(method.object);
+    if (definition.ml_meth == with.function)
+      replace_method(definition, method.function);
+  }
+  Py_CLEAR(method.object);
+}
+
+}  // namespace
+
+void install_overrides(PyObject* parameter) {
+  if (is_installed) return;
+  parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
+  PyObject* module = PyImport_ImportModule("torch._tensor");
+  if (module == nullptr) throw python_error();
+  for (std::size_t i = 0; i < kMethods; ++i) {
+    PyObject* found = find_method(kOurs[i].name, PyModule_GetDict(module));
+    if (found != nullptr) replace(replaced[i], kOurs[i], found);
+  }
+  Py_DECREF(module);
+  install_functions();
+  is_installed = true;
+}
+
+void remove_overrides() {
+  if (!is_installed) return;
+  remove_functions();
+  // Names of one method, as neg and __neg__ are: the last one came last.
+  for (std::size_t i = kMethods; i-- > 0;) put_back(replaced[i], kOurs[i]);
+  is_installed = false;
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,59 @@
+#include "flush/costs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <span>
+
+#include "flush/backoff.h"
+#include "flush/cost_table.h"
+
+namespace gpuos::bridge {
+namespace {
+
+std::atomic<bool> weighs{true};
+
+std::int32_t loss_in(std::span<const Loss> table, Recipe recipe,
+                     at::ScalarType type) {
+  const auto loss = std::ranges::find(table, recipe, &Loss::recipe);
+  if (loss == table.end()) return 0;
+  if (type == at::kDouble) return loss->twice;
+  return type == at::kHalf || type == at::kBFloat16 ? loss->half : loss->single;
+}
+
+std::span<const Loss> table_of(Recipe recipe, bool has_strided_rows) {
+  if (!is_row_recipe(recipe)) return kElementLosses;
+  return has_strided_rows ? std::span<const Loss>(kAcrossLosses) : kAlongLosses;
+}
+
+std::int64_t row_loss(Recipe recipe) {
+  const auto loss = std::ranges::find(kRowLosses, recipe, &RowLoss::recipe);
+  return loss == std::end(kRowLosses) ? 0 : loss->each;
+}
+
+}  // namespace
+
+constinit thread_local bool is_passed_to_pytorch = false;
+
+std::int64_t loss_of(const Priced& call) {
+  // On a GPU an operation of this size costs only its launch.
+  if (!call.is_cpu) return 0;
+  const auto table = table_of(call.recipe, call.has_strided_rows);
+  const std::int64_t rows =
+      call.rows == 0 ? 0 : row_loss(call.recipe) * call.rows;
+  return loss_in(table, call.recipe, call.type) * call.elems / 1000 + rows +
+         kRunLoss * call.runs;
+}
+
+bool is_too_costly(const Priced& call) {
+  if (!call.is_cpu || !weighs_costs()) return false;
+  // PyTorch would flush its operands first, which depends on the moment.
+  const bool needs_flush = call.reads_pending && !is_fixed();
+  return loss_of(call) >
+         kCpuPrices.saved[0] + (needs_flush ? kCpuPrices.flush : 0);
+}
+
+void weigh_costs(bool does) { weighs.store(does, std::memory_order_relaxed); }
+bool weighs_costs() noexcept { return weighs.load(std::memory_order_relaxed); }
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,62 @@
+// Turns an elementwise operation of PyTorch into a request.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "flush/options.h"
+#include "flush/pending.h"
+#include "planning/operands.h"
+
+namespace gpuos::bridge {
+
+/// The parts of an operation that do not change from call to call.
+struct Elementwise {
+  Recipe recipe{};
+  Rule rule{};
+};
+
+/// The recipe with a factor for the second operand, of Add and Sub.
+constexpr Recipe with_factor(Recipe recipe) {
+  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+}
+
+/// A request that was found possible, and its result.
+struct Planned {
+  Deferred deferred;
+  Tensor out;
+  const Site* site = nullptr;
+  std::int64_t loss = 0;  // ns that it takes longer than PyTorch's kernel
+};
+
+/// Plans a request without changing anything. `out` is the output of in-place
+/// and `out=` forms, and undefined for a new tensor. `type` is the result's
+/// dtype for Rule::Copy. An empty result leaves the operation, or its error, to
+/// PyTorch.
+std::optional<Planned> plan(const Elementwise& what,
+                            std::span<const Operand> operands,
+                            const Tensor& out = {},
+                            std::optional<at::ScalarType> type = {},
+                            std::int64_t most = size_threshold());
+
+/// Puts it off: the quick way of fast_path.h where that leads, else plan() and
+/// Pending::add(). Undefined: PyTorch must do it.
+Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+             const Tensor& out = {}, std::int64_t most = size_threshold());
+
+// Overloads for common calls, whose operands need no array.
+
+Tensor defer(const Elementwise& what, const Tensor& tensor);
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const Tensor& other);
+Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
+             bool is_number_first = false);
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const c10::Scalar& number);
+/// In place. Returns false if PyTorch must do it.
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const Tensor& other);
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const c10::Scalar& number);
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,201 @@
+#include "planning/operands.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pytorch/keys.h"
+
+namespace gpuos::bridge {
+namespace {
+
+/// Returns which of two dimensions is the inner one: < 0 the first, > 0 the
+/// second.
+int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
+                 std::size_t first, std::size_t second) {
+  for (const Dims& one : strides) {
+    const std::int64_t a = one[first];
+    const std::int64_t b = one[second];
+    if (a == 0 || b == 0) continue;  // broadcast: says nothing
+    if (a != b) return a < b ? -1 : 1;
+    if (shape[first] > shape[second]) return 1;
+  }
+  return 0;
+}
+
+bool are_channels_last(std::span<const Operand> operands,
+                       at::IntArrayRef shape) {
+  return shape.size() == 4 &&
+         std::all_of(operands.begin(), operands.end(), [&](const auto& each) {
+           return each.is_number() ||
+                  (each.tensor->sizes() == shape &&
+                   each.tensor->is_contiguous(at::MemoryFormat::ChannelsLast));
+         });
+}
+
+/// Returns the range from its first element to the end of its last. It must
+/// have elements.
+ByteRange range_of(const Tensor& tensor) {
+  std::int64_t last = 0;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d)
+    last += (tensor.size(d) - 1) * tensor.stride(d);
+  const auto low = reinterpret_cast<std::uint64_t>(address_of(tensor));
+  return {low,
+          low + (static_cast<std::uint64_t>(last) + 1) * tensor.itemsize()};
+}
+
+}  // namespace
+
+bool is_bool(const Operand& operand) {
+  return operand.is_number() ? operand.number.isBoolean()
+                             : operand.tensor->scalar_type() == at::kBool;
+}
+
+std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
+  // Autograd's zeros and functorch's wrappers are numbers without memory.
+  if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() ||
+      kernel_keys_of(tensor) != DispatchKeySet(DispatchKey::CPU) ||
+      is_marked(tensor) || !has_memory(tensor))
+    return std::nullopt;
+  const void* data = address_of(tensor);
+  switch (tensor.scalar_type()) {
+    case at::kDouble:
+      return c10::Scalar(*static_cast<const double*>(data));
+    case at::kLong:
+      return c10::Scalar(*static_cast<const std::int64_t*>(data));
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Dims> broadcast_shape(std::span<const Operand> operands) {
+  Dims shape;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    const at::IntArrayRef sizes = operand.tensor->sizes();
+    if (sizes.size() > shape.size())
+      shape.insert(shape.begin(), sizes.size() - shape.size(), 1);
+    const std::size_t skipped = shape.size() - sizes.size();
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      std::int64_t& size = shape[skipped + d];
+      if (size == 1)
+        size = sizes[d];
+      else if (sizes[d] != 1 && sizes[d] != size)
+        return std::nullopt;
+    }
+  }
+  return shape;
+}
+
+Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape) {
+  Dims strides(shape.size(), 0);
+  const at::IntArrayRef sizes = tensor.sizes();
+  const std::size_t skipped = shape.size() - sizes.size();
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != 1 || shape[skipped + d] == 1)
+      strides[skipped + d] = tensor.stride(static_cast<std::int64_t>(d));
+  return strides;
+}
+
+Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
+                    bool counts_numbers) {
+  c10::SmallVector<Dims, kMaxRequestOperands> strides;
+  bool are_contiguous = !counts_numbers;
+  bool have_same_layout = !counts_numbers;
+  const Tensor* first = nullptr;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    const Tensor& tensor = *operand.tensor;
+    if (first == nullptr) first = &tensor;
+    are_contiguous =
+        are_contiguous && tensor.sizes() == shape && tensor.is_contiguous();
+    have_same_layout = have_same_layout && tensor.sizes() == shape &&
+                       tensor.is_non_overlapping_and_dense() &&
+                       tensor.strides() == first->strides();
+    strides.push_back(expanded_strides(tensor, shape));
+  }
+  if (are_contiguous || shape.size() <= 1) return {};
+  // PyTorch asks this before it looks at strides. The strides of an axis of
+  // size 1 are new ones.
+  if (!counts_numbers && are_channels_last(operands, shape)) {
+    const auto found = c10::get_channels_last_strides_2d(shape);
+    return Dims(found.begin(), found.end());
+  }
+  if (have_same_layout)
+    return Dims(first->strides().begin(), first->strides().end());
+  // Innermost first, sorted by insertion as PyTorch does it: the comparison is
+  // no order, so the way matters.
+  const std::size_t rank = shape.size();
+  Dims order(rank);
+  for (std::size_t d = 0; d < rank; ++d)
+    order[d] = static_cast<std::int64_t>(rank - 1 - d);
+  for (std::size_t i = 1; i < rank; ++i) {
+    std::size_t moving = i;
+    for (std::size_t k = i; k-- > 0;) {
+      const int which =
+          compare_dims(strides, shape, static_cast<std::size_t>(order[k]),
+                       static_cast<std::size_t>(order[moving]));
+      if (which > 0) {
+        std::swap(order[k], order[moving]);
+        moving = k;
+      } else if (which < 0) {
+        break;
+      }
+    }
+  }
+  Dims result(rank);
+  std::int64_t step = 1;
+  for (const std::int64_t d : order) {
+    result[static_cast<std::size_t>(d)] = step;
+    step *= std::max<std::int64_t>(shape[static_cast<std::size_t>(d)], 1);
+  }
+  return result;
+}
+
+TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
+                   at::IntArrayRef strides) {
+  TensorView view;
+  view.data = data;
+  view.dtype = dtype;
+  view.dims = static_cast<std::uint8_t>(shape.size());
+  view.has_strides = true;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    view.shape[d] = shape[d];
+    view.strides[d] = strides[d];
+  }
+  return view;
+}
+
+bool may_share_memory(const Tensor& a, const Tensor& b) {
+  const ByteRange one = range_of(a);
+  const ByteRange other = range_of(b);
+  return one.low < other.high && other.low < one.high;
+}
+
+bool is_aligned(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(address_of(tensor)) %
+             tensor.itemsize() ==
+         0;
+}
+
+bool may_write_beside(const Tensor& out, const Tensor& in) {
+  if (in.numel() == 0 || !may_share_memory(out, in)) return true;
+  return address_of(out) == address_of(in) && out.strides() == in.strides() &&
+         out.sizes() == in.sizes() && out.scalar_type() == in.scalar_type();
+}
+
+bool overlaps_itself(const Tensor& tensor) {
+  if (tensor.is_non_overlapping_and_dense()) return false;
+  c10::SmallVector<std::pair<std::int64_t, std::int64_t>, 8> steps;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d)
+    if (tensor.size(d) > 1)
+      steps.emplace_back(tensor.stride(d), tensor.size(d));
+  std::sort(steps.begin(), steps.end());
+  std::int64_t reach = 0;  // from the first to the last element so far
+  for (const auto& [stride, size] : steps) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,93 @@
+// Operands of an operation, their common shape, and views for requests.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
+#include <c10/util/SmallVector.h>
+
+#include <optional>
+#include <span>
+
+#include "gpuos/requests.h"
+#include "planning/types.h"
+#include "pytorch/hooks.h"
+#include "pytorch/keys.h"
+#include "pytorch/memory.h"
+
+namespace gpuos::bridge {
+
+/// A tensor, or a number.
+struct Operand {
+  const Tensor* tensor = nullptr;
+  c10::Scalar number{};
+
+  bool is_number() const noexcept { return tensor == nullptr; }
+};
+
+/// Returns whether PyTorch's type of it is bool.
+bool is_bool(const Operand& operand);
+
+/// Returns the number of a 0-d tensor that PyTorch made of one, or null for any
+/// other tensor.
+std::optional<c10::Scalar> wrapped_number(const Tensor& tensor);
+
+/// Returns the keys of a tensor that decide which kernel computes with it.
+inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
+  constexpr DispatchKeySet kOthers =
+      c10::autograd_dispatch_keyset | kPendingKeys |
+      DispatchKeySet(DispatchKey::ADInplaceOrView) |
+      DispatchKeySet(DispatchKey::AutocastCPU) |
+      DispatchKeySet(DispatchKey::AutocastCUDA);
+  return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
+}
+
+inline bool has_memory(const Tensor& tensor) {
+  c10::StorageImpl* storage = storage_of(tensor);
+  return storage != nullptr && !is_watched_by_others(storage);
+}
+
+/// Returns whether it is an ordinary tensor with strided memory of a device.
+/// Lazy tensors and those of a subclass, a mode or a transform have other keys.
+inline bool is_usual_tensor(const Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const DispatchKeySet keys = kernel_keys_of(tensor);
+  return (keys == DispatchKeySet(DispatchKey::CPU) ||
+          keys == DispatchKeySet(DispatchKey::CUDA)) &&
+         has_memory(tensor) &&
+         !tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
+         tensor.dim() <= kMaxDims && dtype_of(tensor.scalar_type()).has_value();
+}
+
+using Dims = c10::SmallVector<std::int64_t, 8>;
+
+/// Returns the shape that all are broadcast to, or empty if they do not fit
+/// each other.
+std::optional<Dims> broadcast_shape(std::span<const Operand> operands);
+Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);
+
+/// Returns the strides that PyTorch gives the result of an elementwise
+/// operation: the operands' order of dimensions, without gaps. An empty result
+/// means C order. `counts_numbers`: one operand is a number, which PyTorch
+/// makes a tensor without dimensions. Then dimensions are sorted even if all
+/// operands have one order.
+Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
+                    bool counts_numbers = false);
+
+/// `strides` are in elements. Rank 0 to 8.
+TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
+                   at::IntArrayRef strides);
+
+/// Returns whether the memory of the two may overlap. Their storages may
+/// differ: two views of a NumPy array have one each. Both have elements.
+bool may_share_memory(const Tensor& a, const Tensor& b);
+/// Returns whether its elements are aligned as the processor or the GPU needs.
+bool is_aligned(const Tensor& tensor);
+
+/// Returns whether an elementwise operation may write `out` while it reads
+/// `in`: not the same memory, or exactly the same elements.
+bool may_write_beside(const Tensor& out, const Tensor& in);
+/// Returns whether two elements of `tensor` may share memory. It is also true
+/// for some unusual strides without overlap.
+bool overlaps_itself(const Tensor& tensor);
+
+}  // namespace gpuos::bridge
