@@ -81,11 +81,10 @@ ALLOWED = {
 WITH_FOLDERS = (
     *("benchmarks", "examples", "tests/cpp"),
     *("cpp/device", "cpp/jit", "cpp/program", "cpp/session"),
-    "python/bindings",
+    *("python/bindings", "python/gpuos/torch/bridge"),
 )
 # Folder: how many files each folder below it may have.
 MOST_FILES = {"python/bindings": 20}
-    "python/gpuos/torch/bridge",
 COLUMNS = 100  # of a page's text
 LINK = re.compile(r"\]\(([^)#]+)")
 # A type that a header has for all of its room.
