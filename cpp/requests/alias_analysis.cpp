@@ -46,8 +46,7 @@ bool WriteSet::add_outputs(std::span<const Request> requests) {
   for (std::size_t r = 0; r < requests.size(); ++r) {
     prefetch_later(requests, r);
     const Request& request = requests[r];
-    if (is_reducing(request.recipe) || request.out_owner == nullptr)
-      return false;
+    if (is_reducing(request) || request.out_owner == nullptr) return false;
     const void*& place = place_of(request.out_owner);
     if (place != nullptr) return false;
     place = request.out_owner;

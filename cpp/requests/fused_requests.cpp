@@ -6,7 +6,9 @@
 
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
-#include "requests/recipe_values.h"
+#include "gpuos/program_reductions.h"
+#include "program/graph/graph.h"
+#include "requests/alias_analysis.h"
 
 namespace gpuos::requests {
 namespace {
@@ -40,6 +42,31 @@ Value with_shape(const Source& source, const Value& full_shapes) {
   return where(equal(full_shapes, full_shapes), source.value, source.value);
 }
 
+// Returns the axes of a mask. All of them are "all", which an argmax needs.
+Axes axes_of(std::uint8_t mask, int rank) {
+  if (mask + 1u == 1u << rank) return std::nullopt;
+  std::vector<int> axes;
+  for (int d = 0; d < rank; ++d)
+    if ((mask >> d & 1) != 0) axes.push_back(d);
+  return axes;
+}
+
+// Results of rows keep their axes, so that they spread over the space.
+Value value_of(const Request& request, std::span<const Value> operands) {
+  const RequestFunction& function = *request.function;
+  std::array<Value, kMaxRequestOperands> x;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_condition = (function.conditions >> i & 1) != 0;
+    x[i] = astype(operands[i], is_condition ? DType::Bool : request.compute);
+  }
+  const std::span given(x.data(), operands.size());
+  const Value made =
+      function.is_of_rows()
+          ? function.of_rows(given, axes_of(request.axes, x[0].rank()), true)
+          : function.of_elements(given);
+  return astype(made, request.out_dtype);
+}
+
 Source value_of(const FusedRequests::Step& step, const Sources& known) {
   const Request& request = *step.request;
   std::array<Value, kMaxRequestOperands> operands;
@@ -50,16 +77,11 @@ Source value_of(const FusedRequests::Step& step, const Sources& known) {
     made.has_full_shape = made.has_full_shape || source.has_full_shape;
   }
   const std::span given(operands.data(), request.operands);
-  if (is_row_recipe(request.recipe)) {
+  if (is_row_function(request)) {
     operands[0] = with_shape(known.of(step.links[0]), known.full_shapes);
-    // Results of rows keep their axes, so that they spread over the space.
-    made.value =
-        row_value(request.recipe, request.compute, request.axes, true, given);
-    made.has_full_shape = !is_reducing(request.recipe);
-  } else {
-    made.value = elementwise_value(request.recipe, request.compute, given);
+    made.has_full_shape = !is_reducing(request);
   }
-  made.value = astype(made.value, request.out_dtype);
+  made.value = value_of(request, given);
   return made;
 }
 
@@ -152,13 +174,38 @@ void FusedRequests::clear_outputs() noexcept {
   framed_outputs_ = 0;
 }
 
+// Builds the function alone, and counts the words of its numbers.
+std::uint32_t FusedRequests::literals_of(const Request& request) {
+  ProgramBuilder builder;
+  const int rank = std::bit_width(request.axes);
+  std::array<Value, kMaxRequestOperands> x;
+  for (std::size_t i = 0; i < request.operands; ++i)
+    x[i] = is_number(request, i) ? builder.scalar(request.compute)
+                                 : builder.input(request.dtypes[i], rank);
+  Value made;
+  try {
+    made = value_of(request, std::span(x.data(), request.operands));
+  } catch (const InvalidArgument&) {
+    return 0;  // build() throws it again, where it is reported
+  }
+  const program::Graph& graph = *made.graph();
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(graph.nodes, [&](const program::Node& node) {
+        return node.op == Op::Extent ||
+               (node.op == Op::Scalar && graph.scalars[node.index].literal);
+      }));
+}
+
 void FusedRequests::count_literals(const Request& request) {
-  const std::size_t literals = literals_of(request);
-  if (literals == 0) return;
-  const LiteralUser user{request.recipe, request.compute, request.out_dtype};
+  const LiteralUser user{request.function, request.compute, request.out_dtype};
+  const auto place = reinterpret_cast<std::uintptr_t>(user.function) / 8 +
+                     static_cast<std::size_t>(user.compute);
+  KnownLiterals& known = known_literals_[place % known_literals_.size()];
+  if (known.user != user) known = {user, literals_of(request)};
+  if (known.count == 0) return;
   if (std::ranges::find(literal_users_, user) != literal_users_.end()) return;
   literal_users_.push_back(user);
-  literals_ += literals;
+  literals_ += known.count;
 }
 
 OperandSource FusedRequests::input(const TensorView& array,
@@ -193,9 +240,9 @@ std::uint16_t FusedRequests::add(const Request& request,
   const auto byte = [](auto field, int place) {
     return static_cast<std::uint64_t>(field) << 8 * place;
   };
-  words_.push_back(byte(request.recipe, 0) | byte(request.operands, 2) |
-                   byte(request.compute, 3) | byte(request.out_dtype, 4) |
-                   byte(request.axes, 5));
+  words_.push_back(reinterpret_cast<std::uintptr_t>(request.function));
+  words_.push_back(byte(request.operands, 0) | byte(request.compute, 1) |
+                   byte(request.out_dtype, 2) | byte(request.axes, 3));
   // Three links fill a word. InlineVector requests have four.
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < links.size(); ++i) {

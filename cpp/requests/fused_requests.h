@@ -105,16 +105,21 @@ class FusedRequests {
     friend bool operator==(const Number&, const Number&) = default;
   };
 
-  /// A request whose recipe has literals.
+  /// A request whose function has literals.
   struct LiteralUser {
-    Recipe recipe{};
+    const RequestFunction* function = nullptr;
     DType compute{};
     DType out{};
 
     friend bool operator==(const LiteralUser&, const LiteralUser&) = default;
   };
+  struct KnownLiterals {
+    LiteralUser user{};
+    std::uint32_t count = 0;
+  };
 
   void clear_outputs() noexcept;
+  static std::uint32_t literals_of(const Request& request);
   void count_literals(const Request& request);
 
   std::vector<TensorView> inputs_;
@@ -129,6 +134,7 @@ class FusedRequests {
   std::vector<std::uint64_t> words_;
   std::vector<LiteralUser> literal_users_;
   std::size_t literals_ = 0;
+  std::array<KnownLiterals, 256> known_literals_{};
 };
 
 /// Returns whether both are the same elements in the same places.
@@ -139,7 +145,7 @@ class ProgramCache {
  public:
   /// The program of `fused`, empty if it needs several; valid until the next
   /// call.
-  /// Throws: InvalidArgument for dtypes that the only recipe does not take.
+  /// Throws: InvalidArgument for dtypes that the only function does not take.
   Program& find(FusedRequests& fused);
 
   /// Returns the number of built programs.

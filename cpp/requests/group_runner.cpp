@@ -26,23 +26,24 @@ const Operator* BuiltinFastPath::find(const Request& request) const noexcept {
   if (request.views != Request::kFlat || !has_builtins(dtype) ||
       request.compute != dtype)
     return nullptr;
-  if (request.recipe == Recipe::Copy && request.numbers != 0) return &fill_;
+  const Op op = request.function->op;
+  if (op == Op::Cast && request.numbers != 0) return &fill_;
   if (request.numbers != 0) return nullptr;
   for (std::size_t i = 0; i < request.operands; ++i)
     if (request.dtypes[i] != dtype) return nullptr;
-  switch (request.recipe) {
-    case Recipe::Add:
+  switch (op) {
+    case Op::Add:
       return &add_;
-    case Recipe::Subtract:
+    case Op::Subtract:
       return &sub_;
-    case Recipe::Multiply:
+    case Op::Multiply:
       return &mul_;
-    case Recipe::Copy:
+    case Op::Cast:
       return &copy_;
     // The built-in operator divides integers as FloorDivide does.
-    case Recipe::Divide:
+    case Op::Divide:
       return is_floating(dtype) ? &div_ : nullptr;
-    case Recipe::FloorDivide:
+    case Op::FloorDivide:
       return is_floating(dtype) ? nullptr : &div_;
     default:
       return nullptr;
@@ -309,7 +310,7 @@ void GroupRunner::add_step(const IterationSpace& space, std::size_t first,
     if (source != kNone && use_of_[source] >= first)
       links[i] = {.kind = OperandSource::Kind::Value,
                   .value = value_of_[use_of_[source]]};
-    else if (is_row_recipe(request.recipe))
+    else if (is_row_function(request))
       links[i] = fused_.input(
           own_view(request, 1 + before, request.values[i], request.dtypes[i]),
           i == 0);
@@ -358,12 +359,12 @@ TensorView GroupRunner::out_view(const IterationSpace& space,
                                  std::uint32_t index) const {
   const Request& request = arrays_->request(index);
   const auto address = reinterpret_cast<std::uint64_t>(request.out);
-  if (!is_row_recipe(request.recipe))
+  if (!is_row_function(request))
     return groups_->member(index).is_reduced
                ? reduced_view(space, address, request.out_dtype)
                : view_of(space, arrays_->output(index));
   const TensorView own = own_view(request, 0, address, request.out_dtype);
-  if (!is_reducing(request.recipe) || request.keepdims) return own;
+  if (!is_reducing(request) || request.keepdims) return own;
   // Adds the axes that were reduced.
   TensorView view = own;
   view.dims = arrays_->view(request.views + 1).dims;

@@ -57,15 +57,14 @@ bool Groups::is_same_shape(std::uint32_t a, std::uint32_t b) const noexcept {
 }
 
 std::uint32_t Groups::view_of(const Request& request) noexcept {
-  // A row recipe's output comes first, then the operand.
-  return request.views + (is_row_recipe(request.recipe) ? 1 : 0);
+  // The output of a function of rows comes first, then the operand.
+  return request.views + (is_row_function(request) ? 1 : 0);
 }
 
 std::uint64_t Groups::elems_of(const Request& request) const noexcept {
-  return is_row_recipe(request.recipe)
-             ? static_cast<std::uint64_t>(
-                   arrays_->view(view_of(request)).size())
-             : request.elems;
+  return is_row_function(request) ? static_cast<std::uint64_t>(
+                                        arrays_->view(view_of(request)).size())
+                                  : request.elems;
 }
 
 bool Groups::fits(std::uint32_t index, std::uint32_t request) {
@@ -77,7 +76,7 @@ bool Groups::fits(std::uint32_t index, std::uint32_t request) {
   if (group.elems != elems_of(asked) ||
       !is_same_shape(group.view, view_of(asked)))
     return false;
-  return !is_row_recipe(asked.recipe) ||
+  return !is_row_function(asked) ||
          (group.size <= kMostBeforeRows &&
           (group.axes == 0 || group.axes == asked.axes));
 }
@@ -128,8 +127,7 @@ bool Groups::is_of_rows(std::uint32_t request, std::uint32_t group) {
 
 bool Groups::is_of_rows_alone(std::uint32_t request, std::uint32_t group) {
   const Request& asked = arrays_->request(request);
-  if (is_row_recipe(asked.recipe) || asked.views != Request::kFlat)
-    return false;
+  if (is_row_function(asked) || asked.views != Request::kFlat) return false;
   return all_operands(request, [&](const Owner& owner, const Array& array) {
     return owner.writer != kNone && root(owner.writer) == group &&
            members_[owner.value].is_reduced &&
@@ -174,8 +172,7 @@ bool Groups::place_alone(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
   const RequestOwners& of = aliases_->of(request);
   OwnerTable& owners = aliases_->owners();
-  if (owners[of.out].toucher != kNone || is_reducing(asked.recipe))
-    return false;
+  if (owners[of.out].toucher != kNone || is_reducing(asked)) return false;
   for (std::size_t i = 0; i < asked.operands; ++i)
     if (!is_number(asked, i) && owners[of.operands[i]].writer != kNone)
       return false;
@@ -184,7 +181,7 @@ bool Groups::place_alone(std::uint32_t request) {
   own.first = own.last = request;
   own.view = view_of(asked);
   own.size = 1;
-  if (is_row_recipe(asked.recipe)) own.axes = asked.axes;
+  if (is_row_function(asked)) own.axes = asked.axes;
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i)
     if (!is_number(asked, i))
@@ -224,7 +221,7 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     }
     const std::uint32_t group = root(owner.writer);
     choice.least_order = std::max(choice.least_order, groups_[group].order);
-    const bool is_beside_rows = is_row_recipe(asked.recipe) && i != 0;
+    const bool is_beside_rows = is_row_function(asked) && i != 0;
     if (!is_beside_rows && is_made(arrays_->operand(request, i, place),
                                    owner.value, groups_[group]))
       choice.add(group);
@@ -236,7 +233,7 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
 bool Groups::is_reduced_beside(std::uint32_t request,
                                const Owner& owner) const noexcept {
   const Request& asked = arrays_->request(request);
-  return is_reducing(asked.recipe) && owner.toucher != kNone &&
+  return is_reducing(asked) && owner.toucher != kNone &&
          owner.toucher != kMany &&
          groups_[root(owner.toucher)].axes == asked.axes &&
          owner.is_one_array &&
@@ -250,7 +247,7 @@ void Groups::look_at_output(std::uint32_t request, Choice& choice) {
   if (choice.is_alone) return;
   const std::uint32_t group = root(owner.toucher);
   choice.least_order = std::max(choice.least_order, groups_[group].order);
-  if (owner.is_one_array && !is_row_recipe(arrays_->request(request).recipe) &&
+  if (owner.is_one_array && !is_row_function(arrays_->request(request)) &&
       arrays_->is_same(owner.array, arrays_->output(request)))
     choice.add(group);
   else
@@ -297,10 +294,9 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
   const Request& asked = arrays_->request(request);
   if (group.view == Request::kFlat) group.view = view_of(asked);
   ++group.size;
-  if (is_row_recipe(asked.recipe)) group.axes = asked.axes;
+  if (is_row_function(asked)) group.axes = asked.axes;
   members_[request].is_reduced =
-      is_reducing(asked.recipe) ||
-      (group.is_reduced && is_of_rows(request, index));
+      is_reducing(asked) || (group.is_reduced && is_of_rows(request, index));
   group.is_reduced = group.is_reduced || members_[request].is_reduced;
   if (aliases_->has_overlaps()) {
     // The owners do not show its readers.

@@ -16,7 +16,6 @@
 #include "gpuos/program_functions.h"
 #include "gpuos/program_ops.h"
 #include "gpuos/program_reductions.h"
-#include "gpuos/recipes.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"

@@ -8,7 +8,10 @@
 #include <type_traits>
 
 #include "gpuos/dtype.h"
-#include "gpuos/recipes.h"
+#include "gpuos/program.h"
+#include "gpuos/program_functions.h"
+#include "gpuos/program_ops.h"
+#include "gpuos/program_reductions.h"
 #include "gpuos/stream.h"
 #include "gpuos/tensor_view.h"
 
@@ -18,19 +21,55 @@ class Runtime;
 
 inline constexpr std::size_t kMaxRequestOperands = 4;
 
-/// Describes one pending operation with PyTorch's meaning. A bridge writes it
-/// in nanoseconds and has checked it completely.
+/// A function of requests: a subgraph that is built into programs. Requests of
+/// one function share programs, so it is a constant of the caller.
+struct RequestFunction {
+  enum class Kind : std::uint8_t {
+    Elementwise,
+    Rows,      // the result has the shape of the first operand
+    Reduction  // the result has one element for each row
+  };
+
+  Kind kind = Kind::Elementwise;
+  std::uint8_t conditions = 0;  // a bit for each operand that is cast to bool
+  /// The operation if the function is only that, or Op::Cast for a copy. A
+  /// built-in operator may run it.
+  Op op = Op::Input;
+  /// Builds the result of an elementwise function.
+  Value (*of_elements)(std::span<const Value> operands) = nullptr;
+  /// Builds the result of a function of rows.
+  Value (*of_rows)(std::span<const Value> operands, const Axes& axes,
+                   bool keepdims) = nullptr;
+
+  bool is_of_rows() const noexcept { return kind != Kind::Elementwise; }
+};
+
+/// The functions of the vocabulary.
+template <Op kOp>
+inline constexpr RequestFunction kRequestFunction{
+    .op = kOp, .of_elements = [](std::span<const Value> operands) {
+      if constexpr (info_of(kOp).operands == 1)
+        return elementwise(kOp, {operands[0]});
+      else
+        return elementwise(kOp, {operands[0], operands[1]});
+    }};
+/// A copy. Its operand may be a number.
+inline constexpr RequestFunction kCopyFunction{
+    .op = Op::Cast,
+    .of_elements = [](std::span<const Value> operands) { return operands[0]; }};
+
+/// Describes one pending operation. A bridge writes it in nanoseconds and has
+/// checked it completely.
 ///
-/// Elementwise recipes: each operand is cast to `compute` (conditions and masks
-/// to bool), the recipe computes in `compute`, and the result is cast to
-/// `out_dtype`.
+/// Each operand is cast to `compute` (conditions to bool), the function
+/// computes in `compute`, and the result is cast to `out_dtype`.
 ///
 /// Arrays of different owners are different memory. If two owners overlap and
 /// one is written, requests run one by one in order.
 struct Request {
   static constexpr std::uint32_t kFlat = 0xffffffff;
 
-  Recipe recipe{};
+  const RequestFunction* function = nullptr;
   std::uint8_t operands = 0;  // 1 to 4
   std::uint8_t numbers = 0;   // a bit for each operand that is a number
   std::uint8_t integers = 0;  // a bit for each number that is an int64
@@ -38,15 +77,15 @@ struct Request {
   DType compute{};            // of numbers too
   DType out_dtype{};
   std::array<DType, kMaxRequestOperands> dtypes{};  // of the operands' memory
-  /// For row recipes: a bit for each reduced axis, and whether these axes stay
-  /// with size 1.
+  /// For functions of rows: a bit for each reduced axis, and whether these axes
+  /// stay with size 1.
   std::uint8_t axes = 0;
   bool keepdims = false;
   /// kFlat: every array is contiguous with `elems` elements. Otherwise this is
   /// the index of the output's TensorView. Only its shape and strides are read.
   /// The views of the array operands follow it.
   /// Elementwise: all have the output's shape (broadcast operands with strides
-  /// 0). Row recipes: each has its own, and none is flat.
+  /// 0). Functions of rows: each has its own, and none is flat.
   std::uint32_t views = kFlat;
   std::uint64_t elems = 0;  // of the output; nothing is written if 0
   void* out = nullptr;
@@ -57,6 +96,13 @@ struct Request {
   std::array<const void*, kMaxRequestOperands> owners{};  // null for numbers
 };
 static_assert(std::is_trivially_copyable_v<Request>);
+
+inline bool is_row_function(const Request& request) noexcept {
+  return request.function->is_of_rows();
+}
+inline bool is_reducing(const Request& request) noexcept {
+  return request.function->kind == RequestFunction::Kind::Reduction;
+}
 
 /// Answers, once for each owner of a fresh output while requests run, whether
 /// its memory may still be read. The `uses` operands and outputs of these

@@ -408,7 +408,7 @@ std::optional<Planned> plan(const Elementwise& what,
   planned.loss = loss_of(price);
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
-  request.recipe = what.recipe;
+  request.function = function_of(what.recipe);
   request.operands = static_cast<std::uint8_t>(operands.size());
   request.compute =
       *dtype_of(computed_type(what.recipe, types->common, device.is_cpu()));

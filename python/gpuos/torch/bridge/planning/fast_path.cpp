@@ -140,7 +140,7 @@ bool needs_plan(const Elementwise& what) {
 }
 
 void put_types(Request& request, const Elementwise& what, const Kind& of) {
-  request.recipe = what.recipe;
+  request.function = function_of(what.recipe);
   request.compute = of.compute;
   request.out_dtype = gives_bool(what.rule) ? DType::Bool : of.dtype;
 }
@@ -329,7 +329,7 @@ Tensor defer_fast_where(const Tensor& condition, const Operand& a,
   needs.add_out(out);
   pending.add(needs, site, [&](Request& request) {
     const DType dtype = *dtype_of(*type);
-    request.recipe = Recipe::Where;
+    request.function = function_of(Recipe::Where);
     request.compute = is_half(*type) ? DType::Float32 : dtype;
     request.out_dtype = dtype;
     request.operands = 3;

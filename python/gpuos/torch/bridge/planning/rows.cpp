@@ -195,7 +195,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
-  request.recipe = what.recipe;
+  request.function = function_of(what.recipe);
   request.compute = *dtype_of(types->compute);
   request.out_dtype = *dtype_of(types->result);
   request.axes = *axes;
