@@ -111,6 +111,7 @@ struct Owner {
   // Levels of groups count from 1. 0 means none so far.
   std::uint32_t written_level = 0;  // the last that wrote
   std::uint32_t touched_level = 0;  // the highest that read or wrote
+  void* memory = nullptr;           // from StillNeeded::place()
   Array array{};                    // the first touched array
 };
 

@@ -67,8 +67,18 @@ Value value_of(const Request& request, std::span<const Value> operands) {
   return astype(made, request.out_dtype);
 }
 
-Source value_of(const FusedRequests::Step& step, const Sources& known) {
+Source value_of(const FusedRequests::Step& step, const Sources& known,
+                ProgramBuilder& builder) {
   const Request& request = *step.request;
+  if (is_whole(request)) {
+    std::vector<Value> arrays;
+    for (std::size_t i = 0; i < request.operands; ++i)
+      if (!is_number(request, i))
+        arrays.push_back(known.of(step.links[i]).value);
+    const auto& function =
+        static_cast<const ProgramFunction&>(*request.function);
+    return {builder.insert(function.result, arrays)};
+  }
   std::array<Value, kMaxRequestOperands> operands;
   Source made;
   for (std::size_t i = 0; i < request.operands; ++i) {
@@ -97,6 +107,9 @@ std::uint64_t hash_of(std::span<const std::uint64_t> words) noexcept {
 }  // namespace
 
 Scalar number_of(const Request& request, std::size_t place) {
+  if (is_whole(request))
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return *reinterpret_cast<const Scalar*>(request.values[place]);
   if ((request.integers >> place & 1) != 0)
     return static_cast<std::int64_t>(request.values[place]);
   return std::bit_cast<double>(request.values[place]);
@@ -184,7 +197,9 @@ std::uint32_t FusedRequests::literals_of(const Request& request) {
                                  : builder.input(request.dtypes[i], rank);
   Value made;
   try {
-    made = value_of(request, std::span(x.data(), request.operands));
+    made = gpuos::is_whole(request)
+               ? static_cast<const ProgramFunction&>(*request.function).result
+               : value_of(request, std::span(x.data(), request.operands));
   } catch (const InvalidArgument&) {
     return 0;  // build() throws it again, where it is reported
   }
@@ -229,6 +244,23 @@ OperandSource FusedRequests::number(const Request& request, std::size_t place) {
   }
   return {.kind = OperandSource::Kind::Number,
           .index = static_cast<std::uint8_t>(i)};
+}
+
+OperandSource FusedRequests::own_number(const Request& request,
+                                        std::size_t place) {
+  known_numbers_.emplace_back();
+  numbers_.push_back(number_of(request, place));
+  return {.kind = OperandSource::Kind::Number};
+}
+
+std::vector<std::shared_ptr<const ProgramFunction>> FusedRequests::held()
+    const {
+  std::vector<std::shared_ptr<const ProgramFunction>> all;
+  if (!is_whole()) return all;
+  for (const Step& step : steps_)
+    all.push_back(static_cast<const ProgramFunction*>(step.request->function)
+                      ->shared_from_this());
+  return all;
 }
 
 std::uint16_t FusedRequests::add(const Request& request,
@@ -285,9 +317,11 @@ Program FusedRequests::build() const {
     known.inputs.push_back({input, has_full_shape});
     if (has_full_shape && !is_like) known.full_shapes = input;
   }
-  for (const Number& number : known_numbers_)
-    known.numbers.push_back({builder.scalar(number.dtype)});
-  for (const Step& step : steps_) known.values.push_back(value_of(step, known));
+  if (!is_whole())
+    for (const Number& number : known_numbers_)
+      known.numbers.push_back({builder.scalar(number.dtype)});
+  for (const Step& step : steps_)
+    known.values.push_back(value_of(step, known, builder));
   for (std::size_t i = 0; i < output_values_.size(); ++i) {
     const Source& source = known.values[output_values_[i]];
     const bool has_full_shape = (framed_outputs_ >> i & 1) != 0;
@@ -306,17 +340,17 @@ Program& ProgramCache::find(FusedRequests& fused) {
   const auto words = fused.structure();
   // Parts of one level are often alike.
   if (last_ != nullptr && std::ranges::equal(words, last_->first.words))
-    return last_->second;
+    return last_->second.program;
   const View view{words, hash_of(words)};
   auto at = programs_.find(view);
   if (at == programs_.end()) {
     Key key{{words.begin(), words.end()}, view.hash};
-    Program program = build(fused);
+    Known known{build(fused), fused.held()};
     if (programs_.size() == kMaxPrograms) programs_.clear();
-    at = programs_.emplace(std::move(key), std::move(program)).first;
+    at = programs_.emplace(std::move(key), std::move(known)).first;
   }
   last_ = &*at;
-  return at->second;
+  return at->second.program;
 }
 
 Program ProgramCache::build(const FusedRequests& fused) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -74,6 +75,8 @@ class FusedRequests {
   OperandSource input(const TensorView& array, bool has_full_shape);
   /// Operand `place` of `request`, of dtype `compute`. Equal numbers are one.
   OperandSource number(const Request& request, std::size_t place);
+  /// Operand `place` of a whole function, whose numbers are in its order.
+  OperandSource own_number(const Request& request, std::size_t place);
   /// Adds the next value and returns its index.
   std::uint16_t add(const Request& request,
                     std::span<const OperandSource> links);
@@ -95,6 +98,8 @@ class FusedRequests {
   std::span<const std::uint64_t> structure();
 
   Program build() const;
+  /// Returns the whole functions, whose addresses the structure has.
+  std::vector<std::shared_ptr<const ProgramFunction>> held() const;
 
  private:
   struct Number {
@@ -121,6 +126,9 @@ class FusedRequests {
   void clear_outputs() noexcept;
   static std::uint32_t literals_of(const Request& request);
   void count_literals(const Request& request);
+  bool is_whole() const noexcept {
+    return !steps_.empty() && gpuos::is_whole(*steps_.front().request);
+  }
 
   std::vector<TensorView> inputs_;
   std::uint64_t full_shapes_ =
@@ -180,7 +188,11 @@ class ProgramCache {
     bool operator()(const View& a, const Key& b) const noexcept;
   };
 
-  using Map = std::unordered_map<Key, Program, Hash, Equal>;
+  struct Known {
+    Program program;
+    std::vector<std::shared_ptr<const ProgramFunction>> functions;
+  };
+  using Map = std::unordered_map<Key, Known, Hash, Equal>;
 
   Map programs_;
   Map::value_type* last_ = nullptr;  // the last found one, or null

@@ -70,7 +70,8 @@ std::uint64_t Groups::elems_of(const Request& request) const noexcept {
 bool Groups::fits(std::uint32_t index, std::uint32_t request) {
   const Group& group = groups_[index];
   const Request& asked = arrays_->request(request);
-  if (!group.is_open) return false;
+  if (!group.is_open || group.is_whole != is_whole(asked)) return false;
+  if (group.is_whole) return group.size < kMostWhole;
   if (group.is_reduced && is_of_rows(request, index))
     return is_of_rows_alone(request, index);
   if (group.elems != elems_of(asked) ||
@@ -105,6 +106,14 @@ bool Groups::is_spread(const Array& operand, const Array& result,
   return static_cast<std::uint64_t>(rows) == result.elems;
 }
 
+bool Groups::has_shape_of(const Request& request, std::uint32_t place,
+                          std::uint32_t member) const noexcept {
+  const TensorView& x = arrays_->view(request.views + 1 + place);
+  const TensorView& y = arrays_->view(arrays_->request(member).views);
+  return std::ranges::equal(std::span(x.shape).first(x.dims),
+                            std::span(y.shape).first(y.dims));
+}
+
 template <typename Function>
 bool Groups::all_operands(std::uint32_t request, Function function) {
   const Request& asked = arrays_->request(request);
@@ -136,8 +145,9 @@ bool Groups::is_of_rows_alone(std::uint32_t request, std::uint32_t group) {
 }
 
 bool Groups::fits(const Group& a, const Group& b) const noexcept {
-  return a.is_open && b.is_open && a.elems == b.elems &&
-         is_same_shape(a.view, b.view) &&
+  if (!a.is_open || !b.is_open || a.is_whole != b.is_whole) return false;
+  if (a.is_whole) return a.size + b.size <= kMostWhole;
+  return a.elems == b.elems && is_same_shape(a.view, b.view) &&
          (a.axes == 0 || b.axes == 0 || a.axes == b.axes);
 }
 
@@ -145,6 +155,7 @@ std::uint32_t Groups::open(const Request& request) {
   const auto group = static_cast<std::uint32_t>(groups_.size());
   const auto order = static_cast<std::uint32_t>(sequence_.size());
   groups_.push_back({.elems = elems_of(request),
+                     .is_whole = is_whole(request),
                      .order = order,
                      .is_open = !aliases_->has_overlaps()});
   sequence_.push_back(group);
@@ -222,8 +233,11 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     const std::uint32_t group = root(owner.writer);
     choice.least_order = std::max(choice.least_order, groups_[group].order);
     const bool is_beside_rows = is_row_function(asked) && i != 0;
-    if (!is_beside_rows && is_made(arrays_->operand(request, i, place),
-                                   owner.value, groups_[group]))
+    const bool has_shape =
+        !is_whole(asked) || has_shape_of(asked, place, owner.value);
+    if (!is_beside_rows && has_shape &&
+        is_made(arrays_->operand(request, i, place), owner.value,
+                groups_[group]))
       choice.add(group);
     else
       choice.bar(group);
@@ -247,7 +261,8 @@ void Groups::look_at_output(std::uint32_t request, Choice& choice) {
   if (choice.is_alone) return;
   const std::uint32_t group = root(owner.toucher);
   choice.least_order = std::max(choice.least_order, groups_[group].order);
-  if (owner.is_one_array && !is_row_function(arrays_->request(request)) &&
+  const auto kind = arrays_->request(request).function->kind;
+  if (owner.is_one_array && kind == RequestFunction::Kind::Elementwise &&
       arrays_->is_same(owner.array, arrays_->output(request)))
     choice.add(group);
   else
@@ -269,7 +284,8 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
     if (chosen != kNone) {
       // A flat one fits another shape than the request's.
       if (fits(groups_[group], groups_[chosen]) &&
-          is_same_shape(groups_[group].view, view) &&
+          (groups_[group].is_whole ||
+           is_same_shape(groups_[group].view, view)) &&
           is_movable(groups_[group]))
         merge(group, chosen);
       continue;

@@ -44,7 +44,6 @@ void RequestRunner::run(std::span<const Request> requests,
     for (std::size_t level = 0; level < impl.levels.count(); ++level)
       impl.runner.run(impl.levels.at(level));
   }
-  impl.runtime.flush(stream);
   impl.runner.finish();
 }
 

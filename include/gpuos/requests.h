@@ -3,9 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "gpuos/dtype.h"
 #include "gpuos/program.h"
@@ -26,8 +28,9 @@ inline constexpr std::size_t kMaxRequestOperands = 4;
 struct RequestFunction {
   enum class Kind : std::uint8_t {
     Elementwise,
-    Rows,      // the result has the shape of the first operand
-    Reduction  // the result has one element for each row
+    Rows,       // the result has the shape of the first operand
+    Reduction,  // the result has one element for each row
+    Whole       // a ProgramFunction
   };
 
   Kind kind = Kind::Elementwise;
@@ -41,7 +44,24 @@ struct RequestFunction {
   Value (*of_rows)(std::span<const Value> operands, const Axes& axes,
                    bool keepdims) = nullptr;
 
-  bool is_of_rows() const noexcept { return kind != Kind::Elementwise; }
+  bool is_of_rows() const noexcept {
+    return kind == Kind::Rows || kind == Kind::Reduction;
+  }
+};
+
+/// A function with a program of its own. Operands and results have shapes of
+/// their own, as the program requires, and nothing is cast. Its result is
+/// inserted into programs of several requests, which hold the function.
+struct ProgramFunction : RequestFunction,
+                         std::enable_shared_from_this<ProgramFunction> {
+  /// `result` is the only output of `program`, from its builder.
+  ProgramFunction(Program of, Value made)
+      : RequestFunction{.kind = Kind::Whole},
+        program(std::move(of)),
+        result(std::move(made)) {}
+
+  Program program;
+  Value result;
 };
 
 /// The functions of the vocabulary.
@@ -85,13 +105,15 @@ struct Request {
   /// the index of the output's TensorView. Only its shape and strides are read.
   /// The views of the array operands follow it.
   /// Elementwise: all have the output's shape (broadcast operands with strides
-  /// 0). Functions of rows: each has its own, and none is flat.
+  /// 0). Other functions: each has its own, and none is flat.
   std::uint32_t views = kFlat;
   std::uint64_t elems = 0;  // of the output; nothing is written if 0
-  void* out = nullptr;
+  void* out = nullptr;      // null: StillNeeded::place() says it
   /// The owner of the output's memory, equal for all arrays of one allocation.
   const void* out_owner = nullptr;
-  /// An address, or the bits of a double or an int64.
+  /// An address, or the bits of a double or an int64. A result that has no
+  /// address yet has 0. Arrays of a ProgramFunction come before its numbers,
+  /// which are addresses of Scalars.
   std::array<std::uint64_t, kMaxRequestOperands> values{};
   std::array<const void*, kMaxRequestOperands> owners{};  // null for numbers
 };
@@ -99,6 +121,12 @@ static_assert(std::is_trivially_copyable_v<Request>);
 
 inline bool is_row_function(const Request& request) noexcept {
   return request.function->is_of_rows();
+}
+inline bool is_elementwise(const Request& request) noexcept {
+  return request.function->kind == RequestFunction::Kind::Elementwise;
+}
+inline bool is_whole(const Request& request) noexcept {
+  return request.function->kind == RequestFunction::Kind::Whole;
 }
 inline bool is_reducing(const Request& request) noexcept {
   return request.function->kind == RequestFunction::Kind::Reduction;
@@ -111,6 +139,13 @@ inline bool is_reducing(const Request& request) noexcept {
 struct StillNeeded {
   bool (*ask)(void* context, const void* owner, std::uint32_t uses) = nullptr;
   void* context = nullptr;  // ask == nullptr: everything is needed
+  /// Returns memory for a result that is going to be written, which had no
+  /// address. May throw.
+  void* (*place)(void* context, const void* owner) = nullptr;
+  /// Takes the error of a request. It is null if an operand was not computed.
+  /// The other requests run, and run() does not throw. Without it run() throws.
+  void (*fail)(void* context, const void* owner,
+               const std::exception_ptr& error) noexcept = nullptr;
 };
 
 struct RequestStats {
@@ -135,9 +170,9 @@ class RequestRunner {
   RequestRunner(const RequestRunner&) = delete;
   RequestRunner& operator=(const RequestRunner&) = delete;
 
-  /// Submits all requests and launches pending bursts of `stream`. Does not
-  /// wait for results. `owners_lie_apart`: the owners are known to be disjoint,
-  /// so they are not compared.
+  /// Submits all requests. Does not wait for results, and does not launch
+  /// pending bursts as Runtime::flush() does. `owners_lie_apart`: the owners
+  /// are known to be disjoint, so they are not compared.
   /// Throws: as Runtime::submit(). If a request is refused, the requests that
   /// read memory of its output's owner are dropped too. The others run, and the
   /// first InvalidArgument is thrown. After any other error some of the other

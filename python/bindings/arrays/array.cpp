@@ -176,13 +176,12 @@ py::object Array::make_deferred(RuntimeObject& runtime,
   return made;
 }
 
-const TensorView& Array::memory_of_result() {
+void* Array::memory_of_result() {
   if (buffer_ == nullptr) {
-    const WithoutGil no_gil;
     buffer_ = runtime_->core().allocate(bytes());
     view_.data = buffer_.get();
   }
-  return view_;
+  return view_.data;
 }
 
 void Array::leave_operation() noexcept {

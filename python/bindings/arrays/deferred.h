@@ -1,15 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
-#include "gpuos/program.h"
+#include "gpuos/requests.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
 #include "module/pybind_objects.h"
@@ -21,9 +18,8 @@ struct DeferredOperation;
 struct Traced;
 
 /// Holds the operations on arrays of one runtime that are not submitted yet.
-/// They are in the order in which the program wrote them. run() makes few
-/// programs of them. A program has all operations that depend on each other, up
-/// to the limit of a task.
+/// They are in the order in which the program wrote them. run() gives them to a
+/// RequestRunner, which makes few programs of them.
 ///
 /// No clock decides. The operations run when the program reads a result, before
 /// anything else is submitted, and when there are many.
@@ -53,42 +49,21 @@ class DeferredOperations {
 
  private:
   friend struct DeferredOperation;
-  class Gathered;
 
-  // This limits the arguments of a task, except the values at a cut.
-  static constexpr std::size_t kMostArguments = 20;
   static constexpr std::size_t kMostOperations = 32;
-  static constexpr std::size_t kMostKnown = 4096;
 
-  using Operations = std::vector<std::shared_ptr<DeferredOperation>>;
-  using Group = std::span<const std::shared_ptr<DeferredOperation>>;
-
-  /// Holds the words that describe a program of several operations and their
-  /// operands.
-  using Words = std::vector<std::uint64_t>;
-  struct HashOfWords {
-    std::size_t operator()(const Words& words) const noexcept;
-  };
-  struct Combined {
-    std::vector<Program> parts;      // the words contain the addresses of these
-    std::optional<Program> program;  // none if they do not fit into one
-  };
-
-  void add(DeferredOperation& operation);
   void remove(const DeferredOperation& operation) noexcept;
   void wait_for_other_thread() const;
-  void run_all(const Operations& operations);
-  void run_connected(Group group);
-  void run_group(Group group);
-  void submit(const Program& program, const Gathered& gathered);
-  const Combined& combined(Group group, const Gathered& gathered);
+  void add(DeferredOperation& operation);
 
   RuntimeObject& runtime_;
   std::vector<DeferredOperation*> waiting_;
   std::size_t bytes_ = 0;  // free after all operations are submitted
   bool is_running_ = false;
-  std::thread::id runner_;
-  std::unordered_map<Words, Combined, HashOfWords> known_;
+  std::thread::id runner_thread_;
+  std::optional<RequestRunner> runner_;
+  std::vector<Request> requests_;
+  std::vector<TensorView> views_;
 };
 
 }  // namespace gpuos::python

@@ -24,19 +24,16 @@ struct DeferredOperand {
 /// forgotten.
 struct DeferredOperation
     : public std::enable_shared_from_this<DeferredOperation> {
-  DeferredOperation(DeferredOperations& all, Program program, Value made,
+  DeferredOperation(DeferredOperations& all,
+                    std::shared_ptr<const ProgramFunction> function,
                     const TensorView& form)
-      : all(all),
-        program(std::move(program)),
-        made(std::move(made)),
-        form(form) {}
+      : all(all), function(std::move(function)), form(form) {}
   ~DeferredOperation() { all.remove(*this); }
   DeferredOperation(const DeferredOperation&) = delete;
   DeferredOperation& operator=(const DeferredOperation&) = delete;
 
   DeferredOperations& all;
-  Program program;
-  Value made;       // the program's result, from its builder
+  std::shared_ptr<const ProgramFunction> function;
   TensorView form;  // form of the result, without memory
   std::vector<DeferredOperand> operands;
   std::vector<Scalar> scalars;
@@ -62,15 +59,8 @@ struct DeferredOperation
 #endif
 
   // These are for run():
-  std::size_t place = 0;      // index among all that are run
-  std::size_t last_user = 0;  // place of the last operation that uses its
-                              // result
-  std::size_t connected = 0;  // equal for all that depend on each other
-  std::size_t in_group = 0;
-  pybind11::object keeper;           // keeps the result
-  Buffer own;                        // memory, if there is no result
-  std::optional<TensorView> memory;  // place of the result, once it is
-                                     // submitted
+  pybind11::object keeper;  // keeps the result
+  Buffer own;               // memory, if there is no result
 };
 
 }  // namespace gpuos::python
