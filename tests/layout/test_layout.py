@@ -44,6 +44,7 @@ LAYERS = {
     "cuda": "base driver queue device jit modules",
     "runtime": "base driver queue jit operators program expression host cuda",
     "requests": "base queue program runtime",
+    "arrays": "base program runtime requests",
     "session": "base driver jit modules host",
 }
 

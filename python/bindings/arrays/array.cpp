@@ -156,7 +156,7 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
 
 py::object Array::make_deferred(RuntimeObject& runtime,
                                 std::shared_ptr<DeferredOperation> operation) {
-  const TensorView& form = operation->form;
+  const TensorView& form = operation->form();
   const std::size_t bytes =
       static_cast<std::size_t>(form.size()) * size_of(form.dtype);
   py::object made;
@@ -197,11 +197,10 @@ void Array::set_computed() noexcept {
 
 Array* Array::element_source() const noexcept {
   if (!is_element_ || operation_ == nullptr) return nullptr;
-  const auto& operands = operation_->operands;
-  if (operands.size() != 1 || operands[0].array.ptr() == nullptr ||
-      !operation_->all.is_only(*operation_))
+  if (operation_->operands().size() != 1 || operation_->held.size() != 1 ||
+      !runtime_->deferred().is_only(*operation_))
     return nullptr;
-  return native<Array>(operands[0].array.ptr());
+  return native<Array>(operation_->held[0].array.ptr());
 }
 
 void Array::get_memory() {
@@ -212,8 +211,8 @@ void Array::get_memory() {
   }
   runtime_->run_deferred();
   if (operation_ == nullptr) return;
-  if (operation_->failure == nullptr) throw std::bad_alloc();
-  std::rethrow_exception(operation_->failure);
+  if (operation_->failure() == nullptr) throw std::bad_alloc();
+  std::rethrow_exception(operation_->failure());
 }
 
 TensorView Array::form() const {

@@ -331,7 +331,7 @@ py::object Fused::defer(PyObject* const* args, std::size_t count,
   const auto forms =
       explained(call, [&] { return traced.output_forms(call.inputs()); });
   if (forms->front().size() == 0) return {};
-  return runtime->deferred().defer(traced, forms->front(), call.arrays(),
+  return runtime->deferred().defer(*runtime, traced.function(), forms->front(), call.arrays(),
                                    call.scalars());
 }
 
