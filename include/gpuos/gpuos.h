@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpuos/array.h"
 #include "gpuos/bridge.h"
 #include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
@@ -9,6 +10,7 @@
 #include "gpuos/jit_module.h"
 #include "gpuos/jit_options.h"
 #include "gpuos/kernel_args.h"
+#include "gpuos/lazy.h"
 #include "gpuos/module_registry.h"
 #include "gpuos/operator.h"
 #include "gpuos/options.h"
