@@ -78,7 +78,9 @@ void LevelCalls::begin(const Stream& stream) {
 void LevelCalls::add(const Program& program, std::span<const TensorView> inputs,
                      std::span<const TensorView> outputs,
                      std::span<const Scalar> scalars) {
-  if (runtime_.core().programs.write_call(program.plan(), inputs, outputs,
+  // Views of computed values are made by submit().
+  if (program.plan()->sources.empty() &&
+      runtime_.core().programs.write_call(program.plan(), inputs, outputs,
                                           scalars, stream_, calls_[count_]))
     count();
   else

@@ -4,7 +4,7 @@
 #include <span>
 #include <thread>
 
-#include "convert/pybind_objects.h"
+#include "module/pybind_objects.h"
 #include "gpuos/lazy.h"
 
 namespace gpuos::python {
