@@ -79,7 +79,7 @@ ALLOWED = {
 }
 # READMEs that speak for the folders below theirs, too.
 WITH_FOLDERS = (
-    *("benchmarks", "examples", "tests/cpp"),
+    *("benchmarks", "examples", "tests/cpp", "tests/python"),
     *("cpp/device", "cpp/jit", "cpp/program", "cpp/session"),
     *("python/bindings", "python/gpuos/torch/bridge"),
 )
@@ -369,7 +369,7 @@ def test_a_machine_without_torch_can_collect_the_tests() -> None:
     # scripts/test installs PyTorch only with --torch.
     needs = re.compile(r"(?m)^(?:import|from) (?:gpuos\.)?torch\b")
     texts = {
-        p.stem: p.read_text() for p in (ROOT / "tests/python").glob("*.py")
+        p.stem: p.read_text() for p in (ROOT / "tests/python").rglob("*.py")
     }
     skips = "|".join(n for n, t in texts.items() if 'importorskip("torch' in t)
     skip = re.compile(
@@ -380,6 +380,19 @@ def test_a_machine_without_torch_can_collect_the_tests() -> None:
             found = skip.search(text)
             skipped = found.start() if found else len(text)
             assert skipped < first.start(), f"{name}: importorskip first"
+
+
+def test_modules_of_tests_have_unique_names() -> None:
+    # pytest puts the folders of all tests on the path for modules.
+    names = [
+        path.stem
+        for folder in ("tests/python", "tests/fuzz")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    taken = set(names) & sys.stdlib_module_names
+    assert not taken, f"modules of Python: {taken}"
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice, twice
 
 
 def test_started_programs_keep_the_python_path() -> None:

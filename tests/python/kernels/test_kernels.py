@@ -35,7 +35,7 @@ extern "C" __global__ void sizes(int* out) {
 }
 """
 NAMES = ["scale<float>", "&counter", "&table"]
-SIMULATOR = Path(__file__).parents[2] / "build/test/tests/simulator"
+SIMULATOR = Path(__file__).parents[3] / "build/test/tests/simulator"
 
 
 def compiled(arch: str = "", **keywords: Any) -> gpuos.JitModule:

@@ -14,7 +14,7 @@ import gpuos
 from gpuos import _core
 from gpuos.typing import Backend, Residency, Stats
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 BLOCK = re.compile(
     r"^```python( gpu)?\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
     re.MULTILINE | re.DOTALL,
@@ -102,7 +102,7 @@ def test_blocks_for_a_gpu_are_python():
         compile(text, "block", "exec")
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "processes.md"
+PAGE = Path(__file__).parents[3] / "docs" / "processes.md"
 PROGRAM = re.compile(
     r"^## (\S[^\n]*)\n(?:(?!^## ).)*?^```py\n(.*?)^```\n\n```text\n(.*?)^```",
     re.MULTILINE | re.DOTALL,
@@ -141,7 +141,7 @@ def test_programs_print_the_output_of_the_page(name, tmp_path):
     assert done.stdout == output
 
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "python/gpuos/typing.py"
 STUB = ROOT / "python/gpuos/_core.pyi"
 

@@ -1,6 +1,6 @@
 """Correct operators, and the same operators with one index moved.
 
-    python tests/python/checked_cases.py 1000 host
+    python tests/python/kernels/checked_cases.py 1000 host
 
 defines this number of checked operators, and reports whether each was caught.
 """

@@ -17,7 +17,7 @@ from control_support import ctl
 from deadlines import WAIT_S, until
 from program_support import captured
 
-WAVE = Path(__file__).parents[2] / "examples" / "wave.py"
+WAVE = Path(__file__).parents[3] / "examples" / "wave.py"
 ROWS, COLUMNS = 24, 80
 ESCAPES = re.compile(r"\x1b\[[?\d;]*[a-zA-Z]")
 

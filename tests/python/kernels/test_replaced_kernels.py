@@ -14,7 +14,7 @@ from jit_support import or_skip
 
 import gpuos
 
-SIMULATOR = Path(__file__).parents[2] / "build/test/tests/simulator"
+SIMULATOR = Path(__file__).parents[3] / "build/test/tests/simulator"
 KERNEL = 'extern "C" __global__ void k(int* x) { *x = N; }'
 
 

@@ -18,7 +18,7 @@ from numpy_support import functions_of_numpy
 import gpuos
 from gpuos import numpy_names, refusals
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 # NumPy reads the elements for these: a row of NaN or of nothing is an error.
 ASKING = {"average", "nanargmax", "nanargmin"}
 REDUCTIONS = sorted({*numpy_names.reductions()} - ASKING)

@@ -23,7 +23,7 @@ __all__ = ["site"]
 
 pytestmark = [pytest.mark.host, pytest.mark.torch]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DEFERS = """
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

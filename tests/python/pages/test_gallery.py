@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from program_support import python
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GALLERY = ROOT / "examples" / "gallery"
 NAMES = ("waves", "nbody", "cart_pole", "mandelbrot")
 

@@ -10,7 +10,7 @@ from session_support import FakeShell, make_session
 import gpuos
 from gpuos.magic import describe
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def environment(rank, store):
         "OMP_NUM_THREADS": "1",
         "GLOO_SOCKET_IFNAME": "lo",
         "RANKS_STORE": f"file://{store}",
-        "PYTHONPATH": python_path(Path(__file__).parent),
+        "PYTHONPATH": python_path(*Path(__file__).parents[:2]),
     }
 
 

@@ -15,7 +15,7 @@ from program_support import python
 
 import gpuos
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from pages import drawn, measured, names

@@ -15,10 +15,10 @@ import dlpack
 import main
 import npy
 import numpy as np
+import overlaps
 import programs
 import pytest
 import readers
-import shared_memory
 import small_worlds
 import steps
 import wrong_objects
@@ -75,7 +75,7 @@ def test_compiled_programs_are_numpys(exact):
 
 def test_outputs_that_share_memory():
     with gpuos.Runtime("host") as rt:
-        assert shared_memory.first_finding(rt, seed=1) == ""
+        assert overlaps.first_finding(rt, seed=1) == ""
 
 
 def test_all_programs_of_a_few_sums(rt):

@@ -40,7 +40,7 @@ def test_options_are_what_was_given(backend):
 
 
 def test_the_option_list_matches_the_docs():
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     script = root / "scripts/option_list"
     subprocess.run([sys.executable, script, "--check"], check=True)
     page = (root / "docs/python.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 import gpuos
 import gpuos.typing
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
 beyond, cpp, headers, notebook, numpydoc, python = map(
     importlib.import_module,
@@ -245,8 +245,8 @@ def test_linked_pages_exist(python_pages):
     # By a link of a page that is linked itself.
     assert "tree/cpp/README.md" in pages
     assert (
-        "`tests/python/test_wrong_metadata.py`"
-        in pages["tree/tests/python/test_wrong_metadata.py.md"]
+        "`tests/python/arrays/test_wrong_metadata.py`"
+        in pages["tree/tests/python/arrays/test_wrong_metadata.py.md"]
     )
 
 

@@ -25,7 +25,7 @@ from torch_support import (
 
 pytestmark = pytest.mark.torch
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "figures"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "figures"
 RUNS = 3
 STEPS = 40
 LIMIT_S = 900

@@ -15,7 +15,7 @@ import gpuos
 
 pytestmark = pytest.mark.host
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # A wheel of this Python; else the package as it is installed.
 WHAT = os.environ.get("GPUOS_TEST_WHEEL", "installed")
 LOOK = """

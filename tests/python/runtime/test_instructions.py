@@ -140,7 +140,7 @@ for _ in range({CALLS}):
     gpuos.JitModule(source)
 os.getppid()
 """
-SIMULATOR = Path(__file__).parents[2] / "build/test/tests/simulator"
+SIMULATOR = Path(__file__).parents[3] / "build/test/tests/simulator"
 
 
 @pytest.fixture(scope="module")

@@ -410,7 +410,7 @@ def test_exactly_the_known_tests_of_the_suite_fail(tmp_path):
     assert passed >= 750
 
 
-SCRIPT = Path(__file__).with_name("array_api_consumers.py")
+SCRIPT = Path(__file__).parents[1] / "array_api_consumers.py"
 
 
 @pytest.mark.parametrize("library", ["scipy", "sklearn"])

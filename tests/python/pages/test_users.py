@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from building_support import installed_files, is_copied
 
-USERS = Path(__file__).parents[1] / "users"
+USERS = Path(__file__).parents[2] / "users"
 MINUTES = {
     name: int(minutes)
     for name, minutes in re.findall(

@@ -415,6 +415,6 @@ def calls_of(body):
 
 
 def test_the_page_names_existing_functions():
-    page = Path(__file__).parents[2] / "docs" / "sending.md"
+    page = Path(__file__).parents[3] / "docs" / "sending.md"
     for name in re.findall(r"`gpuos\.(\w+)", page.read_text()):
         assert hasattr(gpuos, name), name

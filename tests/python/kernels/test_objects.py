@@ -17,7 +17,7 @@ from program_support import captured, python
 
 import gpuos
 
-OBJECTS = Path(__file__).parents[1] / "objects"
+OBJECTS = Path(__file__).parents[2] / "objects"
 STORED = sorted(OBJECTS.glob("functions.*.ptx"))
 REFUSED = (
     "expected a source or an expression on the host backend, got an object"

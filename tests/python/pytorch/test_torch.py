@@ -183,7 +183,7 @@ def test_tensors_of_another_device_are_refused(rt, host):
         host.submit("copy", x, out=host.zeros(3))
 
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def run(name, device):

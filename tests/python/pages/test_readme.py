@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from test_docs import need_nvrtc, need_torch
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[3] / "README.md"
 BLOCK = re.compile(
     r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
     re.MULTILINE | re.DOTALL,

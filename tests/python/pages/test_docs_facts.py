@@ -13,7 +13,7 @@ from gpuos import functions as F
 from gpuos import numpy_names
 from gpuos.cli import make_parser
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 TESTS = re.compile("TEST|FUZZ")
 SOURCES = ("*.py", "*.cpp", "*.h", "*.cu", "*.cmake", "*.txt", "*.sh")

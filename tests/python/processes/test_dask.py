@@ -34,7 +34,7 @@ VALUES = [np.arange(4, dtype="float32") * k for k in range(5)]
 @pytest.fixture(scope="module")
 def client():
     path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
+    os.environ["PYTHONPATH"] = python_path(*Path(__file__).parents[:2])
     try:
         with (
             distributed.LocalCluster(

@@ -8,7 +8,7 @@ import pytest
 from conftest import has_cuda
 from test_docs import need_nvrtc, need_torch
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
 measured = importlib.import_module("measured")
 sys.path.pop(0)
