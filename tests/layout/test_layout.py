@@ -168,6 +168,23 @@ def said_in(readme: Path) -> list[str]:
     return found
 
 
+def rows_of(path: Path) -> list[str]:
+    """Return the rows of a README's table that name a file.
+
+    A name without its suffix stands for a header and its source.
+    """
+    folder = folder_of(path)
+    own = path.relative_to(ROOT / folder)
+    names = {own.as_posix(), own.name, own.with_suffix("").as_posix(), own.stem}
+    readme = readme_of(folder)
+    rows = readme.read_text().splitlines() if readme.exists() else []
+    return [
+        row
+        for row in rows
+        if row.startswith("|") and names & set(re.findall(r"`([^`]+)`", row))
+    ]
+
+
 def pages() -> list[Path]:
     return sources(".md")
 
@@ -357,36 +374,20 @@ def test_no_file_has_marks_of_a_conflict() -> None:
 
 def test_no_folder_has_more_files_than_a_reader_surveys() -> None:
     counts = Counter(name_of(path.parent) for path in sources())
-    full = [
-        f"{folder}: {count} source files"
-        for folder, count in counts.items()
-        if count
-        > next(
-            (
-                most
-                for above, most in MOST_FILES.items()
-                if folder.startswith(above)
-            ),
-            40,
-        )
-    ]
+    full = []
+    for folder, count in counts.items():
+        most = [n for f, n in MOST_FILES.items() if folder.startswith(f)]
+        if count > min(most, default=40):
+            full.append(f"{folder}: {count} source files")
     assert not full, full
 
 
 def test_each_readme_names_its_files_by_job() -> None:
-    """A name without its suffix stands for a header and its source."""
-    missing = []
-    for path in sources():
-        folder = folder_of(path)
-        if not folder or folder in UNNAMED:
-            continue
-        rows = re.findall(r"(?m)^\|.*", readme_of(folder).read_text())
-        words = set(re.findall(r"`([^`]+)`", "\n".join(rows)))
-        own = path.relative_to(ROOT / folder)
-        names = {own.as_posix(), own.name}
-        names |= {own.with_suffix("").as_posix(), own.stem}
-        if not words & names:
-            missing.append(name_of(path))
+    missing = [
+        name_of(path)
+        for path in sources()
+        if folder_of(path) not in ("", *UNNAMED) and not rows_of(path)
+    ]
     assert not missing, "in no table:\n" + "\n".join(missing)
 
 
