@@ -16,8 +16,8 @@ from building_support import installed_files, is_copied
 USERS = Path(__file__).parents[2] / "users"
 MINUTES = {
     name: int(minutes)
-    for name, minutes in re.findall(
-        r"^\| `(\w+)\.sh` \|.*\| (\d+) \|$",
+    for minutes, name in re.findall(
+        r"^\|.*\| (\d+) \| `(\w+)\.sh` \|$",
         (USERS / "README.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
