@@ -19,6 +19,10 @@ TYPE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 MARKED = re.compile(r"\bGPUOS_API [^;={(]*?(\w+)\(")
+UNMARKED = re.compile(
+    r"^(?!GPUOS|inline|constexpr|template|static_assert)\w[^;={(\n]*?(\w+)\([^{]*?;",
+    re.MULTILINE,
+)
 # Device code uses dtype.h, so their source marks these functions.
 OF_DTYPES = {"name_of", "cpp_name_of", "package_of", "dtype_from_name"}
 SOURCE = """
@@ -55,7 +59,9 @@ def test_it_exports_what_the_headers_declare():
     of_classes = {("Interrupt", "kPeriod")}
     for path in HEADERS.glob("gpuos/*.h"):
         text = re.sub("^#.*", "", path.read_text(), flags=re.MULTILINE)
-        functions |= {("", name) for name in MARKED.findall(TYPE.sub("", text))}
+        others = TYPE.sub("", text)
+        functions |= {("", name) for name in MARKED.findall(others)}
+        assert set(UNMARKED.findall(others)) <= OF_DTYPES, path
         for found in TYPE.finditer(text):
             body, is_marked, name = found[0], found[1], found[2]
             if is_marked:
