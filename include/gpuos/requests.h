@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 #include "gpuos/recipes.h"
 #include "gpuos/stream.h"
 #include "gpuos/tensor_view.h"
@@ -82,7 +83,7 @@ struct RequestStats {
 ///
 /// Threads: one at a time. Lifetime: not longer than the runtime's. Memory must
 /// stay valid as for Runtime::submit().
-class RequestRunner {
+class GPUOS_API RequestRunner {
  public:
   explicit RequestRunner(Runtime& runtime);
   ~RequestRunner();
@@ -103,7 +104,7 @@ class RequestRunner {
   RequestStats stats() const;
 
  private:
-  class Impl;
+  class GPUOS_PRIVATE Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -95,7 +95,7 @@ COLUMNS = 100  # of a page's text
 LINK = re.compile(r"\]\(([^)#]+)")
 # A type that a header has for all of its room.
 TYPE = re.compile(
-    r"^(?:class|struct|union|enum(?: class)?)\s+(?:alignas\([^)]*\)\s+)?"
+    r"^(?:class|struct|union|enum(?: class)?)\s+(?:(?:GPUOS_API|alignas\([^)]*\))\s+)?"
     r"([A-Z]\w*)(?:\s+final)?\s*(?::[^;:{]*)?\{",
     re.MULTILINE,
 )

@@ -70,7 +70,7 @@ def counted(tmp_path_factory) -> dict[str, float]:
     if not torch.__version__.startswith(TORCH):
         pytest.skip(f"the numbers are those of PyTorch {TORCH}x")
     folder = tmp_path_factory.mktemp("callgrind")
-    return count(folder, Path(bridge().__file__), SCRIPT, COSTS, CALLS)
+    return count(folder, [Path(bridge().__file__)], SCRIPT, COSTS, CALLS)
 
 
 @pytest.mark.parametrize("what", COSTS)

@@ -128,7 +128,7 @@ def test_numpys_form_becomes_markdown():
 
 # An independent list of the names, without parsing the header.
 DECLARED = re.compile(
-    r"^(?:class|struct|enum class) (?:alignas\(\d+\) )?(\w+)[^;]*?\{",
+    r"^(?:class|struct|enum class) (?:alignas\(\d+\) |GPUOS_API )?(\w+)[^;]*?\{",
     re.MULTILINE,
 )
 
