@@ -2,9 +2,10 @@ include(CMakePackageConfigHelpers)
 
 set(folder "${CMAKE_INSTALL_LIBDIR}/cmake/gpuos")
 install(
-  TARGETS gpuos_core
+  TARGETS gpuos gpuos_core gpuos_headers
   EXPORT gpuosTargets
   ARCHIVE COMPONENT development
+  LIBRARY COMPONENT development
   FILE_SET HEADERS COMPONENT development)
 install(
   EXPORT gpuosTargets

@@ -30,14 +30,6 @@ function(gpuos_target name)
   gpuos_sanitize(${name})
 endfunction()
 
-# gpuos_library(part SOURCES...): the static library gpuos::<part>.
-function(gpuos_library part)
-  add_library(gpuos_${part} STATIC ${ARGN})
-  add_library(gpuos::${part} ALIAS gpuos_${part})
-  set_target_properties(gpuos_${part} PROPERTIES EXPORT_NAME ${part})
-  gpuos_target(gpuos_${part})
-endfunction()
-
 # gpuos_unit(target name [COLD] FILES...): compiles files as one unit, so that the
 # compiler reads their headers once. scripts/lint compiles each file alone, which
 # shows a missing include.

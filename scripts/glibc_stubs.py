@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Write a folder of stub libraries, so that linked code needs no newer glibc.
+"""Write a folder of stub libraries, so that linked code needs no newer system.
 
-    scripts/glibc_stubs.py FOLDER [MAJOR.MINOR]
+    scripts/glibc_stubs.py FOLDER
 
-A linker takes the newest version of each symbol of the machine's glibc. The
-program then needs that glibc. The folder has libraries without code. They name
-each symbol once, with the newest version that the given glibc also has. The
-default is 2.28. glibc keeps these versions forever. `glibc_2_28.c` has the
-symbols that 2.28 lacks. The script prints the linker's arguments, with spaces
-between them.
+A linker takes the newest version of each symbol of the machine's libraries. The
+program then needs these libraries. The folder has libraries without code. They
+name each symbol once, with the newest version that manylinux_2_28 also has. glibc
+and libstdc++ keep these versions forever. `glibc_2_28.c` has the symbols that glibc
+2.28 lacks. Newer symbols of libstdc++ are linked from its archive. The rest is
+shared, so that an exception crosses libraries. The script prints the linker's
+arguments, with spaces between them.
 """
 
 import os
@@ -18,10 +19,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIBRARIES = ("libc.so.6", "libm.so.6")
+LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6")
+NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
 # glibc 2.34 moved their symbols to libc.so.6. Older ones must load them.
 MOVED = ("libpthread.so.0", "libdl.so.2")
-SYMBOL = re.compile(r"([^@\s]+)@@?(GLIBC_([\d.]+))$")
+SYMBOL = re.compile(r"([^@\s]+)@@?((GLIBC|GLIBCXX|CXXABI)_([\d.]+))$")
 C = os.environ.get("CC", "cc")
 
 
@@ -32,31 +34,31 @@ def run(*command: str | Path) -> str:
     ).stdout
 
 
-def number(version: str) -> tuple[int, ...]:
-    """Return 2.28 as (2, 28), which compares correctly."""
-    return tuple(map(int, version.split(".")))
-
-
-def symbols(library: Path, newest: tuple[int, ...]) -> dict[str, tuple]:
-    """Return the version and kind of each symbol of that glibc."""
-    lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library)
+def symbols(library: Path) -> dict[str, tuple]:
+    """Return the version and kind of each symbol that old systems have."""
     best: dict[str, tuple] = {}
-    for line in lines.splitlines():
-        *_, kind, name = line.split()
-        found = SYMBOL.match(name)
-        if kind == "A" or not found or number(found[3]) > newest:
+    for line in run("readelf", "--dyn-syms", "--wide", library).splitlines():
+        words = line.split()
+        found = SYMBOL.match(words[-1]) if len(words) == 8 else None
+        if not found or words[6] in ("UND", "ABS"):
             continue
-        what = "function" if kind in "TWi" else "object"
-        entry = (number(found[3]), found[2], what)
+        number = tuple(map(int, found[4].split(".")))
+        if number > NEWEST[found[3]]:
+            continue
+        what = {"OBJECT": "object", "TLS": "tls_object"}.get(
+            words[3], "function"
+        )
+        entry = (number, found[2], what)
         best[found[1]] = max(entry, best.get(found[1], entry))
     return best
 
 
 def write_stub(folder: Path, name: str, known: dict[str, tuple]) -> None:
     """Link a library of that name with empty symbols."""
-    lines = [".text"]
+    lines = []
     for i, (symbol, (_, version, what)) in enumerate(sorted(known.items())):
         lines += [
+            '.section .tdata,"awT"' if what == "tls_object" else ".text",
             f".globl stub_{i}",
             f".type stub_{i},%{what}",
             f".symver stub_{i},{symbol}@@{version},remove",
@@ -76,12 +78,11 @@ def write_stub(folder: Path, name: str, known: dict[str, tuple]) -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1]).resolve()
-    newest = number(sys.argv[2] if len(sys.argv) > 2 else "2.28")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in LIBRARIES:
         library = Path(run(C, f"-print-file-name={name}").strip())
-        write_stub(folder, name, symbols(library, newest))
+        write_stub(folder, name, symbols(library))
     for name in MOVED:
         write_stub(folder, name, {})
     missing = folder / "glibc_missing"
@@ -94,11 +95,14 @@ def main() -> None:
     ours = f"{folder / 'libc.so.6'} {missing}.a"
     (folder / "libc.so").write_text(re.sub(r"\S*libc\.so\.6", ours, script))
     (folder / "libm.so").symlink_to("libm.so.6")
+    archive = run(C, "-print-file-name=libstdc++.a").strip()
+    (folder / "libstdc++.so").write_text(
+        f"INPUT({folder / 'libstdc++.so.6'} {archive})\n"
+    )
     moved = ",".join(str(folder / name) for name in MOVED)
     print(
         f"-L{folder}",
         f"-Wl,--push-state,--no-as-needed,{moved},--pop-state",
-        "-static-libstdc++",
     )
 
 

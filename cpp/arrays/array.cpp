@@ -31,7 +31,7 @@ class Array::Operation : public LazyOperation {
   using LazyOperation::LazyOperation;
 
   std::weak_ptr<Data> data;
-  std::vector<Buffer> held;  // memory of operands
+  std::vector<std::shared_ptr<Data>> held;  // operands in memory
 
  protected:
   bool is_wanted() const noexcept override { return !data.expired(); }
@@ -166,13 +166,12 @@ Array Arrays::apply(std::uint64_t id, const Fused::Function& function,
   for (const ArrayOperand& one : arguments) {
     if (one.array() == nullptr) continue;
     const Array::Data& of = *one.array()->data_;
-    operands.push_back({of.operation, of.view});
-    if (of.operation == nullptr) operation->held.push_back(of.memory);
+    operands.push_back({of.operation, &of.view});
+    if (of.operation == nullptr) operation->held.push_back(one.array()->data_);
   }
   if (all.lazy_.is_full()) all.run();
-  all.lazy_.add(*operation, std::move(operands), scalars);
+  all.lazy_.add(*operation, operands, scalars);
   data->operation = std::move(operation);
-  if (!LazyOperations::can_wait(arguments.size())) data->compute();
   return Array(std::move(data));
 }
 

@@ -32,13 +32,14 @@ bool LazyOperations::is_full() const noexcept {
 }
 
 void LazyOperations::add(LazyOperation& operation,
-                         std::vector<LazyOperation::Operand> operands,
+                         std::span<LazyOperation::Operand> operands,
                          std::span<const Scalar> scalars) {
-  operation.operands_ = std::move(operands);
   operation.scalars_.assign(scalars.begin(), scalars.end());
-  for (const LazyOperation::Operand& operand : operation.operands_)
+  for (LazyOperation::Operand& operand : operands) {
     if (operand.operation == nullptr)
-      operation.bytes_ += bytes_of(operand.view);
+      operation.bytes_ += bytes_of(*operand.view);
+    operation.operands_[operation.operand_count_++] = std::move(operand);
+  }
   waiting_.push_back(&operation);
   bytes_ += operation.bytes_;
 }
@@ -87,10 +88,10 @@ void LazyOperations::add_request(const LazyOperation& operation) {
   request.out_owner = &operation;
   request.views = static_cast<std::uint32_t>(views_.size());
   views_.push_back(operation.form_);
-  for (const LazyOperation::Operand& operand : operation.operands_) {
+  for (const LazyOperation::Operand& operand : operation.operands()) {
     const std::size_t i = request.operands++;
     const LazyOperation* const made = operand.operation.get();
-    const TensorView& view = made != nullptr ? made->form_ : operand.view;
+    const TensorView& view = made != nullptr ? made->form_ : *operand.view;
     request.dtypes[i] = view.dtype;
     request.owners[i] = made;
     if (made == nullptr) {
@@ -121,7 +122,7 @@ void LazyOperations::fail(void* /*context*/, const void* owner,
   LazyOperation& operation = operation_of(owner);
   if (operation.failure_ != nullptr) return;
   operation.failure_ = error;
-  for (const LazyOperation::Operand& operand : operation.operands_)
+  for (const LazyOperation::Operand& operand : operation.operands())
     if (operation.failure_ == nullptr && operand.operation != nullptr)
       operation.failure_ = operand.operation->failure_;
 }

@@ -14,9 +14,11 @@
 #endif
 
 namespace gpuos {
+namespace {
 
-GPUOS_WIDE Bounds bounds_of(const std::uint64_t* addresses,
-                            std::size_t count) noexcept {
+// The compiler exports these choices unless their names are local.
+GPUOS_WIDE Bounds wide_bounds_of(const std::uint64_t* addresses,
+                                 std::size_t count) noexcept {
   // Signed, because x86 has no comparison of unsigned vectors before AVX-512.
   auto low = static_cast<std::int64_t>(addresses[0]);
   std::int64_t high = low;
@@ -31,15 +33,28 @@ GPUOS_WIDE Bounds bounds_of(const std::uint64_t* addresses,
           bits};
 }
 
-GPUOS_WIDE bool any_overlaps(const std::int64_t* lows,
-                             const std::int64_t* highs, std::size_t count,
-                             std::int64_t low, std::int64_t high) noexcept {
+GPUOS_WIDE bool wide_any_overlaps(const std::int64_t* lows,
+                                  const std::int64_t* highs, std::size_t count,
+                                  std::int64_t low,
+                                  std::int64_t high) noexcept {
   // The loop has no early end, so it can compare several at a time.
   std::int64_t found = 0;
   for (std::size_t i = 0; i < count; ++i)
     found |= static_cast<std::int64_t>(lows[i] < high) &
              static_cast<std::int64_t>(low < highs[i]);
   return found != 0;
+}
+
+}  // namespace
+
+Bounds bounds_of(const std::uint64_t* addresses, std::size_t count) noexcept {
+  return wide_bounds_of(addresses, count);
+}
+
+bool any_overlaps(const std::int64_t* lows, const std::int64_t* highs,
+                  std::size_t count, std::int64_t low,
+                  std::int64_t high) noexcept {
+  return wide_any_overlaps(lows, highs, count, low, high);
 }
 
 }  // namespace gpuos

@@ -1,5 +1,7 @@
 #include "gpuos/dtype.h"
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 namespace {
 
@@ -20,19 +22,19 @@ const Names& names_of(DType dtype) noexcept {
 
 }  // namespace
 
-std::string_view name_of(DType dtype) noexcept {
+GPUOS_API std::string_view name_of(DType dtype) noexcept {
   return names_of(dtype).python;
 }
 
-std::string_view cpp_name_of(DType dtype) noexcept {
+GPUOS_API std::string_view cpp_name_of(DType dtype) noexcept {
   return names_of(dtype).cpp;
 }
 
-std::string_view package_of(DType dtype) noexcept {
+GPUOS_API std::string_view package_of(DType dtype) noexcept {
   return names_of(dtype).package;
 }
 
-std::optional<DType> dtype_from_name(std::string_view name) noexcept {
+GPUOS_API std::optional<DType> dtype_from_name(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (kNames[i].python == name) return static_cast<DType>(i);
   }

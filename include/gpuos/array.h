@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 #include "gpuos/lazy.h"
 #include "gpuos/program.h"
 #include "gpuos/program_functions.h"
@@ -30,7 +31,7 @@ class Arrays;
 
 /// A function of arrays and numbers that is one program for arguments of equal
 /// dtypes and ranks. Copies are the same function.
-class Fused {
+class GPUOS_API Fused {
  public:
   /// Returns the result of the values that stand for the arguments.
   using Function = std::function<Value(std::span<const Value> arguments)>;
@@ -55,7 +56,7 @@ class Fused {
 ///
 /// Threads: one at a time. Lifetime: longer than its arrays, and not longer
 /// than the runtime's.
-class Arrays {
+class GPUOS_API Arrays {
  public:
   explicit Arrays(Runtime& runtime) : lazy_(runtime) {}
 
@@ -95,7 +96,7 @@ class Arrays {
 
 /// Memory of a runtime with a shape and a dtype, or the pending result of an
 /// operation. Copies are the same array.
-class Array {
+class GPUOS_API Array {
  public:
   Shape shape() const;
   DType dtype() const noexcept;
@@ -206,7 +207,8 @@ Array Arrays::from(std::initializer_list<T> values, const Shape& shape) {
 
 /// Returns the future result of one operation, as elementwise() of Values.
 /// Throws: InvalidArgument.
-Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
+GPUOS_API Array elementwise(Op op,
+                            std::initializer_list<ArrayOperand> operands);
 
 // The vocabulary's functions, by NumPy's names.
 #define GPUOS_OF_ONE(name, function, numpy, ...) \

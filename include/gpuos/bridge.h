@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpuos/export.h"
 #include "gpuos/requests.h"
 
 namespace gpuos {
@@ -58,6 +59,6 @@ struct ArrayWatch {
 inline constexpr char kWatchCapsule[] = "gpuos.array_watch";
 
 /// Returns the functions of this library.
-const BridgeTable& bridge_table() noexcept;
+GPUOS_API const BridgeTable& bridge_table() noexcept;
 
 }  // namespace gpuos

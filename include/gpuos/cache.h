@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 
 /// Describes one folder of compiled images.
@@ -46,17 +48,17 @@ struct CacheRemoval {
 /// Returns the folders of the cache and their sizes. Never throws for an
 /// unusable folder.
 /// Threads: any, as for all functions here.
-CacheInfo cache_info();
+GPUOS_API CacheInfo cache_info();
 
 /// Reads and checks every file of the cache. Returns the newest first.
-std::vector<CachedImage> cached_images();
+GPUOS_API std::vector<CachedImage> cached_images();
 
 /// Removes bad files, leftovers of killed writers, and then the least recently
 /// used images until `max_bytes` remain. Does not change the read-only level.
-CacheRemoval prune_cache(std::uint64_t max_bytes);
+GPUOS_API CacheRemoval prune_cache(std::uint64_t max_bytes);
 
 /// Removes every file of the cache, except those of the read-only level. Other
 /// files are not changed.
-CacheRemoval clear_cache();
+GPUOS_API CacheRemoval clear_cache();
 
 }  // namespace gpuos

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 
 /// Describes one thing that gpuos looked for on this machine.
@@ -20,11 +22,11 @@ struct Finding {
 
 /// Returns which parts were found, where, and what to install. Never throws for
 /// a missing part.
-std::vector<Finding> diagnose();
+GPUOS_API std::vector<Finding> diagnose();
 
 /// Adds a folder with CUDA libraries, such as a wheel's, or the folder `nvidia`
 /// of all wheels. Folders are searched in the order of these calls.
 /// Threads: any.
-void add_library_dir(std::string path);
+GPUOS_API void add_library_dir(std::string path);
 
 }  // namespace gpuos

@@ -4,49 +4,51 @@
 #include <string>
 #include <utility>
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 
 /// Reports a broken rule for an argument. Nothing was queued.
-class InvalidArgument : public std::invalid_argument {
+class GPUOS_API InvalidArgument : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
 /// Reports a number outside of the range of its type. Nothing was queued.
-class OutOfRange : public InvalidArgument {
+class GPUOS_API OutOfRange : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
 /// Reports an operand whose dtype or class a function does not take. Nothing
 /// was queued.
-class WrongType : public InvalidArgument {
+class GPUOS_API WrongType : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
 /// Reports that a version from Operator::pinned() is no longer current, and
 /// that the current one takes other parameters. Nothing was queued.
-class Superseded : public InvalidArgument {
+class GPUOS_API Superseded : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
 /// Is the base of all errors that the caller did not cause.
-class Error : public std::runtime_error {
+class GPUOS_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// Reports that this machine lacks the backend or something that it needs. The
 /// message says what to install.
-class BackendUnavailable : public Error {
+class GPUOS_API BackendUnavailable : public Error {
  public:
   using Error::Error;
 };
 
 /// Reports a failed driver call.
-class CudaError : public Error {
+class GPUOS_API CudaError : public Error {
  public:
   CudaError(int code, std::string call, const std::string& message)
       : Error(message), code_(code), call_(std::move(call)) {}
@@ -68,7 +70,7 @@ struct SourcePlace {
 
 /// Reports device code that does not compile, link or fit. `log()` returns the
 /// compiler's log.
-class CompileError : public Error {
+class GPUOS_API CompileError : public Error {
  public:
   CompileError(const std::string& message, std::string log,
                SourcePlace place = {})
@@ -83,7 +85,7 @@ class CompileError : public Error {
 };
 
 /// Reports an exception of a session's host code. `type()` is its C++ type.
-class HostError : public Error {
+class GPUOS_API HostError : public Error {
  public:
   HostError(const std::string& message, std::string type, std::string text)
       : Error(message), type_(std::move(type)), text_(std::move(text)) {}
@@ -96,7 +98,7 @@ class HostError : public Error {
 };
 
 /// Reports a task that failed while it ran. `operator_name()` is its operator.
-class TaskError : public Error {
+class GPUOS_API TaskError : public Error {
  public:
   TaskError(std::string operator_name, const std::string& message)
       : Error(message), operator_name_(std::move(operator_name)) {}
@@ -107,19 +109,19 @@ class TaskError : public Error {
 };
 
 /// Reports that the runtime was closed.
-class QueueClosed : public Error {
+class GPUOS_API QueueClosed : public Error {
  public:
   using Error::Error;
 };
 
 /// Reports that the caller cancelled its request.
-class Cancelled : public Error {
+class GPUOS_API Cancelled : public Error {
  public:
   using Error::Error;
 };
 
 /// Reports that a wait reached its deadline.
-class Timeout : public Error {
+class GPUOS_API Timeout : public Error {
  public:
   using Error::Error;
 };

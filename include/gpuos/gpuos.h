@@ -6,6 +6,7 @@
 #include "gpuos/diagnose.h"
 #include "gpuos/dtype.h"
 #include "gpuos/error.h"
+#include "gpuos/export.h"
 #include "gpuos/interrupt.h"
 #include "gpuos/jit_module.h"
 #include "gpuos/jit_options.h"

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 
 /// Makes the long waits of this thread cancellable while it exists. These are
@@ -11,7 +13,7 @@ namespace gpuos {
 /// ends with Cancelled, and the runtime is closed then.
 ///
 /// Threads: it affects the thread that makes and destroys it, where they nest.
-class Interrupt {
+class GPUOS_API Interrupt {
  public:
   /// True ends the wait. A wait asks every 50 ms. Must not throw.
   using Ask = bool (*)(void* context) noexcept;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuos/export.h"
 #include "gpuos/jit_options.h"
 #include "gpuos/kernel_args.h"
 #include "gpuos/stream.h"
@@ -67,7 +68,7 @@ class KernelHandle;
 /// the version of a session's kernel.
 ///
 /// Threads: any.
-class Kernel {
+class GPUOS_API Kernel {
  public:
   Kernel() = default;
   explicit Kernel(std::shared_ptr<const cu::KernelHandle> handle)
@@ -130,7 +131,7 @@ struct JitReplacement {
 /// Lifetime: the image stays loaded while the module or a Kernel of it lives,
 /// until the launches that are known have ended, and without a limit once
 /// one of them was captured into a graph.
-class JitModule {
+class GPUOS_API JitModule {
  public:
   /// Throws: InvalidArgument, CompileError, BackendUnavailable without NVRTC;
   /// Cancelled soon after `stop`.
@@ -191,7 +192,7 @@ class JitModule {
   const std::string& name() const;
 
  private:
-  class State;
+  class GPUOS_PRIVATE State;
 
   explicit JitModule(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -202,11 +203,11 @@ class JitModule {
 /// default stream. It does not wait for tasks of a Runtime in its own streams.
 /// A kernel that never ends blocks it until an Interrupt ends the wait.
 /// Throws: BackendUnavailable, CudaError, Cancelled.
-void synchronize(Stream stream = {}, int device = 0);
+GPUOS_API void synchronize(Stream stream = {}, int device = 0);
 
 /// Compiles on background threads, which all callers share.
 /// Throws: from the future, the exceptions of JitModule().
-std::future<JitModule> compile_async(JitSource source, int device = 0,
-                                     std::stop_token stop = {});
+GPUOS_API std::future<JitModule> compile_async(JitSource source, int device = 0,
+                                               std::stop_token stop = {});
 
 }  // namespace gpuos

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 
 /// Names how much optimisation the compiler omits to finish earlier.
@@ -43,7 +45,7 @@ struct JitOptions {
 /// may have its value in the next flag: "-I", "include". Options without a
 /// field become `extra`. Throws: InvalidArgument for a value that the field
 /// cannot have.
-JitOptions jit_options_of(std::span<const std::string> flags);
+GPUOS_API JitOptions jit_options_of(std::span<const std::string> flags);
 
 /// Is a header that an #include finds by name, without a file.
 struct JitHeader {

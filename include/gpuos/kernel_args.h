@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gpuos/export.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
 
@@ -45,7 +46,7 @@ struct KernelArg {
 /// Stores the arguments of a launch at stable addresses.
 ///
 /// Lifetime: memory that pointers name must live until the kernel is done.
-class KernelArgs {
+class GPUOS_API KernelArgs {
  public:
   KernelArgs() = default;
   template <typename... T>

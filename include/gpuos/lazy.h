@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -8,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "gpuos/export.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"
@@ -19,13 +21,14 @@ class LazyOperations;
 
 /// An operation on arrays that is not submitted yet. Its result holds it, and
 /// so do the operations that use the result. Without holders it is forgotten.
-class LazyOperation : public std::enable_shared_from_this<LazyOperation> {
+class GPUOS_API LazyOperation
+    : public std::enable_shared_from_this<LazyOperation> {
  public:
   /// An operand: the result of another operation, or memory. The memory stays
   /// and does not change until the operation is submitted.
   struct Operand {
     std::shared_ptr<LazyOperation> operation{};  // null: memory
-    TensorView view{};
+    const TensorView* view = nullptr;            // of memory
   };
 
   LazyOperation(LazyOperations& all,
@@ -42,7 +45,9 @@ class LazyOperation : public std::enable_shared_from_this<LazyOperation> {
   }
   /// Returns shape and dtype of the result, without memory.
   const TensorView& form() const noexcept { return form_; }
-  std::span<const Operand> operands() const noexcept { return operands_; }
+  std::span<const Operand> operands() const noexcept {
+    return {operands_.data(), operand_count_};
+  }
   /// Returns the reason if it could not be submitted, or null.
   const std::exception_ptr& failure() const noexcept { return failure_; }
 
@@ -61,7 +66,9 @@ class LazyOperation : public std::enable_shared_from_this<LazyOperation> {
   LazyOperations& all_;
   std::shared_ptr<const ProgramFunction> function_;
   TensorView form_;
-  std::vector<Operand> operands_;
+  // An array, because most operations are never more than this object.
+  std::array<Operand, kMaxRequestOperands> operands_;
+  std::size_t operand_count_ = 0;
   std::vector<Scalar> scalars_;
   std::size_t bytes_ = 0;  // size of the memory that it reads
   Buffer own_;             // memory of place()
@@ -76,7 +83,7 @@ class LazyOperation : public std::enable_shared_from_this<LazyOperation> {
 /// submits anything else, and when there are many.
 ///
 /// Threads: one at a time. Lifetime: not longer than the runtime's.
-class LazyOperations {
+class GPUOS_API LazyOperations {
  public:
   explicit LazyOperations(Runtime& runtime) : runtime_(runtime) {}
 
@@ -95,8 +102,7 @@ class LazyOperations {
     return operands <= kMaxRequestOperands;
   }
   /// Adds an operation. Throws: std::bad_alloc.
-  void add(LazyOperation& operation,
-           std::vector<LazyOperation::Operand> operands,
+  void add(LazyOperation& operation, std::span<LazyOperation::Operand> operands,
            std::span<const Scalar> scalars);
 
   using Operations = std::vector<std::shared_ptr<LazyOperation>>;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "gpuos/export.h"
+
 namespace gpuos {
 
 /// Counts the objects of one kind that keep a module loaded.
@@ -21,7 +23,7 @@ struct ModuleInfo {
 };
 
 /// Lists the modules that this process has loaded.
-class ModuleRegistry {
+class GPUOS_API ModuleRegistry {
  public:
   /// Returns the modules in the order of loading. Threads: any.
   static std::vector<ModuleInfo> list();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 #include "gpuos/scalar.h"
 
 namespace gpuos {
@@ -75,7 +76,7 @@ struct OperatorDefinition {
 
 /// Returns 64 hexadecimal digits that identify a definition without its name.
 /// A text with two names thus has one digest.
-std::string digest_of(const OperatorDefinition& definition);
+GPUOS_API std::string digest_of(const OperatorDefinition& definition);
 
 struct OperatorRecord;  // private
 
@@ -97,7 +98,7 @@ struct OperatorVersion {
 };
 
 /// Is a cheap handle of a defined operator. Copies mean the same operator.
-class Operator {
+class GPUOS_API Operator {
  public:
   Operator() = default;
   explicit Operator(std::shared_ptr<OperatorRecord> record)
@@ -145,7 +146,7 @@ struct OperatorChange {
 /// Is a name that points to an operator. switch_to() and rollback() are one
 /// store. Tasks submitted before the store run their old operator. After
 /// Runtime::undefine() all functions except name() throw InvalidArgument.
-class Alias {
+class GPUOS_API Alias {
  public:
   Alias() = default;
   explicit Alias(std::shared_ptr<OperatorRecord> record)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 #include "gpuos/program_ops.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
@@ -31,9 +32,9 @@ class Value {
  public:
   Value() = default;
 
-  DType dtype() const;
-  int rank() const;
-  bool is_weak() const;
+  GPUOS_API DType dtype() const;
+  GPUOS_API int rank() const;
+  GPUOS_API bool is_weak() const;
 
   const std::shared_ptr<program::Graph>& graph() const { return graph_; }
   std::uint32_t id() const noexcept { return id_; }
@@ -92,7 +93,7 @@ struct AxisIndex {
 ///
 /// Only the structure decides what is compiled. Shapes, strides, scalars and
 /// literals are not part of it.
-class Program {
+class GPUOS_API Program {
  public:
   Program() = default;
 
@@ -127,7 +128,7 @@ class Program {
 /// below go through apply() and reduce().
 ///
 /// Threads: one at a time.
-class ProgramBuilder {
+class GPUOS_API ProgramBuilder {
  public:
   ProgramBuilder();
 

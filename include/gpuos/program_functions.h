@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "gpuos/export.h"
 #include "gpuos/program.h"
 
 namespace gpuos {
@@ -46,12 +47,12 @@ class Operand {
 /// with the literal exponent 2, 1, 0.5 or -1 is a square, a copy, a root or a
 /// reciprocal, also of a complex value.
 /// Throws: InvalidArgument if no operand is a value, and as apply().
-Value elementwise(Op op, std::span<const Operand> operands);
+GPUOS_API Value elementwise(Op op, std::span<const Operand> operands);
 inline Value elementwise(Op op, std::initializer_list<Operand> operands) {
   return elementwise(op, std::span(operands.begin(), operands.size()));
 }
 /// Returns a number as a value of the program of `like`.
-Value literal_of(const Operand& number, const Value& like);
+GPUOS_API Value literal_of(const Operand& number, const Value& like);
 
 // The vocabulary's functions, by NumPy's names.
 #define GPUOS_OF_ONE(name, function, numpy, ...) \
@@ -70,39 +71,41 @@ GPUOS_COMPARISONS(GPUOS_OF_TWO)
 #undef GPUOS_OF_TWO
 
 /// Returns x + alpha * y, or x - alpha * y.
-Value add(const Operand& x, const Operand& y, const Operand& alpha);
-Value subtract(const Operand& x, const Operand& y, const Operand& alpha);
+GPUOS_API Value add(const Operand& x, const Operand& y, const Operand& alpha);
+GPUOS_API Value subtract(const Operand& x, const Operand& y,
+                         const Operand& alpha);
 
-Value greater(const Operand& x, const Operand& y);
-Value greater_equal(const Operand& x, const Operand& y);
-Value logical_and(const Operand& x, const Operand& y);
-Value logical_or(const Operand& x, const Operand& y);
-Value logical_xor(const Operand& x, const Operand& y);
-Value logical_not(const Operand& x);
-Value where(const Operand& condition, const Operand& x, const Operand& y);
+GPUOS_API Value greater(const Operand& x, const Operand& y);
+GPUOS_API Value greater_equal(const Operand& x, const Operand& y);
+GPUOS_API Value logical_and(const Operand& x, const Operand& y);
+GPUOS_API Value logical_or(const Operand& x, const Operand& y);
+GPUOS_API Value logical_xor(const Operand& x, const Operand& y);
+GPUOS_API Value logical_not(const Operand& x);
+GPUOS_API Value where(const Operand& condition, const Operand& x,
+                      const Operand& y);
 /// Converts as NumPy's astype() does. Throws: InvalidArgument from complex to a
 /// real dtype.
-Value astype(const Value& x, DType dtype);
+GPUOS_API Value astype(const Value& x, DType dtype);
 /// Limits elements to the bounds that are given. NaN stays NaN.
-Value clip(const Value& x, const std::optional<Operand>& low,
-           const std::optional<Operand>& high);
+GPUOS_API Value clip(const Value& x, const std::optional<Operand>& low,
+                     const std::optional<Operand>& high);
 
 // The functions of torch.nn.functional. Half types are computed in float32 and
 // rounded at the end.
-Value relu(const Value& x);
-Value leaky_relu(const Value& x, const Operand& slope = 0.01);
-Value elu(const Value& x, const Operand& alpha = 1.0);
-Value celu(const Value& x, const Operand& alpha = 1.0);
-Value selu(const Value& x);
-Value softplus(const Value& x, const Operand& beta = 1.0,
-               const Operand& threshold = 20.0);
-Value logsigmoid(const Value& x);
-Value mish(const Value& x);
-Value softsign(const Value& x);
-Value hardsigmoid(const Value& x);
-Value hardswish(const Value& x);
-Value hardtanh(const Value& x, const Operand& low = -1.0,
-               const Operand& high = 1.0);
+GPUOS_API Value relu(const Value& x);
+GPUOS_API Value leaky_relu(const Value& x, const Operand& slope = 0.01);
+GPUOS_API Value elu(const Value& x, const Operand& alpha = 1.0);
+GPUOS_API Value celu(const Value& x, const Operand& alpha = 1.0);
+GPUOS_API Value selu(const Value& x);
+GPUOS_API Value softplus(const Value& x, const Operand& beta = 1.0,
+                         const Operand& threshold = 20.0);
+GPUOS_API Value logsigmoid(const Value& x);
+GPUOS_API Value mish(const Value& x);
+GPUOS_API Value softsign(const Value& x);
+GPUOS_API Value hardsigmoid(const Value& x);
+GPUOS_API Value hardswish(const Value& x);
+GPUOS_API Value hardtanh(const Value& x, const Operand& low = -1.0,
+                         const Operand& high = 1.0);
 
 inline Value operator+(const Operand& x, const Operand& y) { return add(x, y); }
 inline Value operator-(const Operand& x, const Operand& y) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpuos/export.h"
 #include "gpuos/program.h"
 #include "gpuos/program_functions.h"
 
@@ -15,54 +16,65 @@ using Axes = std::optional<std::vector<int>>;
 
 // NumPy's reductions. Half types are computed in float32 and rounded at the
 // end.
-Value sum(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value prod(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value max(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value min(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value ptp(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value any(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value all(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value count_nonzero(const Value& x, const Axes& axes = {},
+GPUOS_API Value sum(const Value& x, const Axes& axes = {},
                     bool keepdims = false);
+GPUOS_API Value prod(const Value& x, const Axes& axes = {},
+                     bool keepdims = false);
+GPUOS_API Value max(const Value& x, const Axes& axes = {},
+                    bool keepdims = false);
+GPUOS_API Value min(const Value& x, const Axes& axes = {},
+                    bool keepdims = false);
+GPUOS_API Value ptp(const Value& x, const Axes& axes = {},
+                    bool keepdims = false);
+GPUOS_API Value any(const Value& x, const Axes& axes = {},
+                    bool keepdims = false);
+GPUOS_API Value all(const Value& x, const Axes& axes = {},
+                    bool keepdims = false);
+GPUOS_API Value count_nonzero(const Value& x, const Axes& axes = {},
+                              bool keepdims = false);
 /// Reduces one axis, or the flattened array.
-Value argmax(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value argmin(const Value& x, const Axes& axes = {}, bool keepdims = false);
+GPUOS_API Value argmax(const Value& x, const Axes& axes = {},
+                       bool keepdims = false);
+GPUOS_API Value argmin(const Value& x, const Axes& axes = {},
+                       bool keepdims = false);
 /// Returns float64 for integers.
-Value mean(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value var(const Value& x, const Axes& axes = {}, double ddof = 0,
-          bool keepdims = false);
-Value stddev(const Value& x, const Axes& axes = {}, double ddof = 0,
-             bool keepdims = false);
+GPUOS_API Value mean(const Value& x, const Axes& axes = {},
+                     bool keepdims = false);
+GPUOS_API Value var(const Value& x, const Axes& axes = {}, double ddof = 0,
+                    bool keepdims = false);
+GPUOS_API Value stddev(const Value& x, const Axes& axes = {}, double ddof = 0,
+                       bool keepdims = false);
 /// Returns the vector norm of order `ord`, which may be infinity or -infinity.
-Value norm(const Value& x, double ord = 2, const Axes& axes = {},
-           bool keepdims = false);
-Value logsumexp(const Value& x, const Axes& axes = {}, bool keepdims = false);
-Value softmax(const Value& x, const Axes& axes = {});
-Value log_softmax(const Value& x, const Axes& axes = {});
+GPUOS_API Value norm(const Value& x, double ord = 2, const Axes& axes = {},
+                     bool keepdims = false);
+GPUOS_API Value logsumexp(const Value& x, const Axes& axes = {},
+                          bool keepdims = false);
+GPUOS_API Value softmax(const Value& x, const Axes& axes = {});
+GPUOS_API Value log_softmax(const Value& x, const Axes& axes = {});
 
 // These functions take axes as NumPy does. Negative ones are counted from the
 // end. Throws: InvalidArgument for an axis that does not exist or comes twice.
 
 /// Inserts a dimension of size 1 at index `axis` of the result.
-Value expand_dims(const Value& x, int axis);
+GPUOS_API Value expand_dims(const Value& x, int axis);
 /// Inserts a dimension of size 1 at each index of `axes`.
-Value expand_dims(const Value& x, const std::vector<int>& axes);
+GPUOS_API Value expand_dims(const Value& x, const std::vector<int>& axes);
 /// Moves dimension `order[d]` to dimension d. An empty order reverses all.
-Value transpose(const Value& x,
-                const std::optional<std::vector<int>>& order = {});
+GPUOS_API Value transpose(const Value& x,
+                          const std::optional<std::vector<int>>& order = {});
 /// Swaps axes `a` and `b`.
-Value swapaxes(const Value& x, int a, int b);
+GPUOS_API Value swapaxes(const Value& x, int a, int b);
 /// Removes these axes. Each must have one element in every call.
-Value squeeze(const Value& x, const std::vector<int>& axes);
+GPUOS_API Value squeeze(const Value& x, const std::vector<int>& axes);
 /// Reverses the elements along these axes.
-Value flip(const Value& x, const Axes& axes = {});
+GPUOS_API Value flip(const Value& x, const Axes& axes = {});
 /// Returns `sections` parts of one size along an axis.
-std::vector<Value> split(const Value& x, int sections, int axis = 0);
+GPUOS_API std::vector<Value> split(const Value& x, int sections, int axis = 0);
 /// Moves the elements by `shift` places, and the last ones to the front.
-Value roll(const Value& x, std::int64_t shift, int axis);
+GPUOS_API Value roll(const Value& x, std::int64_t shift, int axis);
 /// Moves axis `source[i]` to place `destination[i]`. The others keep their
 /// order.
-Value moveaxis(const Value& x, const std::vector<int>& source,
-               const std::vector<int>& destination);
+GPUOS_API Value moveaxis(const Value& x, const std::vector<int>& source,
+                         const std::vector<int>& destination);
 
 }  // namespace gpuos

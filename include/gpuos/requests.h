@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 #include "gpuos/program.h"
 #include "gpuos/program_functions.h"
 #include "gpuos/program_ops.h"
@@ -163,7 +164,7 @@ struct RequestStats {
 ///
 /// Threads: one at a time. Lifetime: not longer than the runtime's. Memory must
 /// stay valid as for Runtime::submit().
-class RequestRunner {
+class GPUOS_API RequestRunner {
  public:
   explicit RequestRunner(Runtime& runtime);
   ~RequestRunner();
@@ -184,7 +185,7 @@ class RequestRunner {
   RequestStats stats() const;
 
  private:
-  class Impl;
+  class GPUOS_PRIVATE Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "gpuos/export.h"
 #include "gpuos/operator.h"
 #include "gpuos/options.h"
 #include "gpuos/program.h"
@@ -61,7 +62,7 @@ using Buffer = std::shared_ptr<void>;
 /// Threads: any thread may call every function, close() once.
 /// Lifetime: the destructor closes without throwing. At process exit, and while
 /// an exception leaves its scope, it hurries.
-class Runtime {
+class GPUOS_API Runtime {
  public:
   /// Throws: InvalidArgument, BackendUnavailable, CudaError.
   explicit Runtime(RuntimeOptions options = {});

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 
 namespace gpuos {
 
@@ -41,7 +42,7 @@ class Scalar {
   /// and thus negative.
   std::int64_t integer() const noexcept { return integer_; }
   /// Returns the number, or the real part of a complex number.
-  double real() const noexcept;
+  GPUOS_API double real() const noexcept;
   /// Requires is_complex().
   std::complex<double> complex() const noexcept {
     return {complex_.real, complex_.imag};
@@ -54,7 +55,7 @@ class Scalar {
   /// Throws: InvalidArgument if `dtype` is bool or an integer type and the
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.
-  std::uint64_t bits_as(DType dtype, bool is_imaginary = false) const;
+  GPUOS_API std::uint64_t bits_as(DType dtype, bool is_imaginary = false) const;
   /// Returns whether both have the same kind and bits.
   bool is_same(const Scalar& other) const noexcept {
     return kind_ == other.kind_ && bits() == other.bits() &&

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuos/export.h"
 #include "gpuos/jit_module.h"
 #include "gpuos/jit_options.h"
 #include "gpuos/kernel_args.h"
@@ -62,7 +63,7 @@ struct SessionVariable {
 ///
 /// Threads: any; one cell at a time.
 /// Lifetime: its kernels and operators may outlive it.
-class Session {
+class GPUOS_API Session {
  public:
   /// Throws: InvalidArgument, BackendUnavailable without NVRTC.
   explicit Session(SessionOptions options = {});
@@ -159,9 +160,9 @@ class Session {
   SessionStats stats() const;
 
  private:
-  class Impl;
-  class Held;
-  class Looking;
+  class GPUOS_PRIVATE Impl;
+  class GPUOS_PRIVATE Held;
+  class GPUOS_PRIVATE Looking;
 
   static std::shared_ptr<Impl> make(Runtime* runtime,
                                     const SessionOptions& options);

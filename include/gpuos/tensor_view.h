@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gpuos/dtype.h"
+#include "gpuos/export.h"
 
 namespace gpuos {
 
@@ -88,10 +89,10 @@ struct TensorView {
   }
 
   /// Returns the strides, in C order if the view has none, and 0 beyond `dims`.
-  std::array<std::int64_t, kMaxDims> element_strides() const noexcept;
+  GPUOS_API std::array<std::int64_t, kMaxDims> element_strides() const noexcept;
 
   /// Returns the bytes that its elements cover, none if there are no elements.
-  ByteRange byte_range() const noexcept;
+  GPUOS_API ByteRange byte_range() const noexcept;
 
  private:
   void copy_dims(const TensorView& other) noexcept {
@@ -100,16 +101,16 @@ struct TensorView {
     else
       copy_each(other);
   }
-  // Here, not in the library: a bridge copies views and does not link it.
+  // Here, not in the library, because a bridge copies many views.
   void copy_each(const TensorView& other) noexcept {
     const std::size_t count = std::min<std::size_t>(dims, kMaxDims);
     std::copy_n(other.shape.begin(), count, shape.begin());
     if (has_strides) std::copy_n(other.strides.begin(), count, strides.begin());
   }
-  bool has_c_strides() const noexcept;
+  GPUOS_API bool has_c_strides() const noexcept;
 };
 
 /// Returns "(2, 3) float32", or "(3, 2) float32 with strides (1, 3)".
-std::string to_string(const TensorView& view);
+GPUOS_API std::string to_string(const TensorView& view);
 
 }  // namespace gpuos

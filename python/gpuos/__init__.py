@@ -58,7 +58,7 @@ from gpuos.control import serve
 from gpuos.defaults import default_runtime
 from gpuos.diagnosis import Diagnosis, diagnose
 from gpuos.fusing import fuse
-from gpuos.includes import get_include
+from gpuos.includes import get_include, get_library
 from gpuos.magic import load_ipython_extension
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ __all__ = [
     "functions",
     "fuse",
     "get_include",
+    "get_library",
     "load_ipython_extension",
     "modules",
     "serve",

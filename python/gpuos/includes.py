@@ -1,14 +1,22 @@
-"""Find the C++ headers of gpuos."""
+"""Find the C++ headers and the library of gpuos."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from gpuos import _core
+
 
 def get_include() -> str:
-    """Return the folder for a compiler's ``-I``, with ``gpuos/bridge.h``.
-
-    An extension needs it to pass requests to a runtime through the capsule of
-    ``gpuos._core._bridge``.
-    """
+    """Return the folder for a compiler's ``-I``, with ``gpuos/gpuos.h``."""
     return str(Path(__file__).parent / "include")
+
+
+def get_library() -> str:
+    """Return the path of the shared library, for a linker.
+
+    An extension that links it uses the runtimes of this process. A program
+    without Python also needs its folder as a run path.
+    """
+    version = _core.__version__.rpartition(".")[0]
+    return str(Path(_core.__file__).with_name(f"libgpuos.so.{version}"))

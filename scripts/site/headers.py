@@ -26,6 +26,8 @@ MACRO = re.compile(r"^\s*([A-Z_]+)\(.*\)$")
 # Comments and literals, whose brackets do not count.
 QUIET = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'")
 FUNCTION = re.compile(r"^[^={]*?\(")
+# The linker's marks, which say nothing to a reader.
+MARKS = re.compile(r"\bGPUOS_(?:API|PRIVATE) ")
 LIST = re.compile(r"\)(?:\s*(?:const|noexcept))*\s*(:\s[^:].*)$", re.DOTALL)
 
 
@@ -79,7 +81,7 @@ def name_of(code: str) -> str:
 
 
 def dedented(lines: list[str], indent: int) -> str:
-    return "\n".join(line[indent:] for line in lines)
+    return MARKS.sub("", "\n".join(line[indent:] for line in lines))
 
 
 def declaration(

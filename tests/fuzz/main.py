@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import overlaps
 import programs
-import shared_memory
 import small_worlds
 from arrays import LAYOUTS
 from steps import DTYPES, NAMES
@@ -102,7 +102,7 @@ def run_programs(
     with gpuos.Runtime(options.backend, **deterministic) as rt:
         found = small_worlds.first_finding(rt)
         if options.backend == "host":
-            found = found or shared_memory.first_finding(rt, options.seed)
+            found = found or overlaps.first_finding(rt, options.seed)
         found = found or first_finding(
             rt,
             count,

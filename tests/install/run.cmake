@@ -37,13 +37,16 @@ step("${folder}/by_readme/program")
 
 configure("${SOURCE}" plugin)
 step("${CMAKE_COMMAND}" --build "${folder}/plugin")
-execute_process(
-  COMMAND nm -D -C --defined-only "${folder}/plugin/libplugin.so"
-  OUTPUT_VARIABLE symbols
-  COMMAND_ERROR_IS_FATAL ANY)
-if(symbols MATCHES "gpuos")
-  message(FATAL_ERROR "expected no symbol of gpuos, got\n${symbols}")
-endif()
+foreach(kind gpuos static)
+  set(library "${folder}/plugin/libplugin_${kind}.so")
+  execute_process(
+    COMMAND nm -D -C --defined-only "${library}"
+    OUTPUT_VARIABLE symbols
+    COMMAND_ERROR_IS_FATAL ANY)
+  if(symbols MATCHES "gpuos")
+    message(FATAL_ERROR "${kind}: expected no symbol of gpuos, got\n${symbols}")
+  endif()
+endforeach()
 
 configure("${SOURCE}" inside "-DGPUOS_SOURCE=${root}")
 
@@ -68,5 +71,7 @@ if(pkg_config)
   separate_arguments(words UNIX_COMMAND "${words}")
   step("${COMPILER}" -std=c++20 "${program}" ${words} -o
        "${folder}/by_pkg_config")
-  step("${folder}/by_pkg_config")
+  cmake_path(GET path PARENT_PATH libraries)
+  step("${CMAKE_COMMAND}" -E env "LD_LIBRARY_PATH=${libraries}"
+       "${folder}/by_pkg_config")
 endif()

@@ -1,9 +1,9 @@
-"""Prints random lines of the tree, each with its folder's README.
+"""Prints random lines of the tree, each with the row of its file.
 
     python tests/layout/draw_lines.py [--seed 1] [--count 20]
 
-The reader judges whether the README shows that the line is in the right folder.
-If not, the line or the README is wrong.
+The row is from the table of the folder's README. The reader judges whether it
+leads to the line. If not, the line or the README is wrong.
 """
 
 import argparse
@@ -32,11 +32,8 @@ def main() -> None:
     options = parser.parse_args()
     drawn = random.Random(options.seed).sample(lines(), options.count)
     for path, number, line in drawn:
-        here, not_here = layout.said_in(
-            layout.readme_of(layout.folder_of(path))
-        )
         print(f"{layout.name_of(path)}:{number}: {line}")
-        print(f"    Here: {here}\n    Not here: {not_here}\n")
+        print("    " + "\n    ".join(layout.rows_of(path)), "\n")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(CACHE / "inductor")
 
 # A build without benchmarks lacks a module that these files import.
 if not any((Path(gpuos.__file__).parent / "bench").glob("_loops*.so")):
-    collect_ignore_glob = ["test_bench*.py"]
+    collect_ignore_glob = ["tools/test_bench*.py"]
 
 # A shell starts background processes with Ctrl-C ignored, and children inherit
 # that. Children that wait for it would then wait for ever.

@@ -16,13 +16,14 @@ from deadlines import COMPILE_S
 ROOM = 1.03 if sys.version_info < (3, 12) else 1.08
 
 
-def instructions_of(module: Path, dump: Path) -> int:
-    """Sum callgrind's counts in the module itself, without its callees."""
+def instructions_of(modules: list[Path], dump: Path) -> int:
+    """Sum callgrind's counts in the modules themselves, without callees."""
+    ours = {f"ob={module}" for module in modules}
     total = 0
     is_ours = is_call = False
     for line in dump.read_text().splitlines():
         if line.startswith("ob="):
-            is_ours = line == f"ob={module}"
+            is_ours = line in ours
         elif line.startswith("calls="):
             is_call = True  # the next line is the callee
         elif line[:1].isdigit():
@@ -32,15 +33,15 @@ def instructions_of(module: Path, dump: Path) -> int:
     return total
 
 
-def count(folder: Path, module: Path, script: str, kinds, calls, **environment):
-    """Return the cost of each kind of calls of a script in the module.
+def count(folder: Path, modules, script: str, kinds, calls, **environment):
+    """Return the cost of each kind of calls of a script in the modules.
 
     The script calls getppid() before and after `calls` calls of each kind.
     Callgrind then writes its counts and starts again.
     """
     if shutil.which("valgrind") is None:
         pytest.skip("no valgrind")
-    compilers = re.findall(rb"GCC: \([^)]*\) (\d+)", module.read_bytes())
+    compilers = re.findall(rb"GCC: \([^)]*\) (\d+)", modules[0].read_bytes())
     if platform.machine() != "x86_64" or b"12" not in compilers:
         pytest.skip("the numbers are those of g++ 12 on x86-64")
     subprocess.run(
@@ -62,6 +63,6 @@ def count(folder: Path, module: Path, script: str, kinds, calls, **environment):
     )
     # Two dumps for each kind of call, each with a file for each thread.
     return {
-        what: instructions_of(module, folder / f"out.{2 * i + 2}-01") / calls
+        what: instructions_of(modules, folder / f"out.{2 * i + 2}-01") / calls
         for i, what in enumerate(kinds)
     }

@@ -49,7 +49,8 @@ def start(num_gpus: int | None = None) -> Any:
     import ray  # noqa: PLC0415
 
     # Actors find the functions of tests by their names.
-    os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
+    here = Path(__file__).parent
+    os.environ["PYTHONPATH"] = python_path(here / "processes", here)
     try:
         ray.init(
             num_cpus=2,

@@ -31,7 +31,7 @@ std::string missing_header(const std::string& line);
 
 /// Names the header that NVRTC reads before a source that misses one of its
 /// names.
-inline constexpr std::string_view kUsualNames = "gpuos/usual_names.h";
+inline constexpr std::string_view kUsualNames = "gpuos/standard/usual_names.h";
 
 /// Returns whether NVRTC's log says that a name of kUsualNames is missing.
 /// Examples are uint32_t and M_PI, which nvcc knows without an #include.

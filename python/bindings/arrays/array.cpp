@@ -197,7 +197,7 @@ void Array::set_computed() noexcept {
 
 Array* Array::element_source() const noexcept {
   if (!is_element_ || operation_ == nullptr) return nullptr;
-  if (operation_->operands().size() != 1 || operation_->held.size() != 1 ||
+  if (operation_->operands().size() != 1 || !operation_->held[0].array ||
       !runtime_->deferred().is_only(*operation_))
     return nullptr;
   return native<Array>(operation_->held[0].array.ptr());

@@ -34,22 +34,20 @@ py::object DeferredOperations::defer(
     wait_for_other_thread();
     if (lazy_.size() >= before) break;  // there is no memory, even for that
   }
-  std::vector<LazyOperation::Operand> operands;
-  operands.reserve(arrays.size());
-  for (PyObject* object : arrays) {
-    Array& array = *native<Array>(object);
+  std::array<LazyOperation::Operand, kMaxRequestOperands> operands;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    Array& array = *native<Array>(arrays[i]);
     const auto& before = array.operation();
-    LazyOperation::Operand& operand = operands.emplace_back();
+    LazyOperation::Operand& operand = operands[i];
     if (before != nullptr && before->failure() == nullptr) {
       operand.operation = before;
       continue;
     }
-    operand.view = operation->held
-                       .emplace_back(py::reinterpret_borrow<py::object>(object),
-                                     Borrow(array))
-                       .memory.view();
+    DeferredOperation::Held& held = operation->held[i];
+    held.array = py::reinterpret_borrow<py::object>(arrays[i]);
+    operand.view = &held.memory.emplace(array).view();
   }
-  lazy_.add(*operation, std::move(operands), scalars);
+  lazy_.add(*operation, std::span(operands).first(arrays.size()), scalars);
   return made;
 }
 
@@ -89,7 +87,7 @@ void DeferredOperations::run() noexcept {
   is_running_ = false;
   // Releasing arrays lets other threads run, and they find all work done.
   each([](DeferredOperation& one) {
-    if (one.failure() != nullptr) one.held.clear();
+    if (one.failure() != nullptr) one.held = {};
     one.keeper = py::object();
   });
 }

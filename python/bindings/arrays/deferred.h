@@ -4,8 +4,8 @@
 #include <span>
 #include <thread>
 
-#include "module/pybind_objects.h"
 #include "gpuos/lazy.h"
+#include "module/pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <vector>
+#include <array>
+#include <optional>
 
 #include "arrays/array.h"
 #include "gpuos/lazy.h"
@@ -14,7 +15,7 @@ struct DeferredOperation : LazyOperation {
   /// Holds an operand that is in memory.
   struct Held {
     pybind11::object array;
-    Borrow memory;
+    std::optional<Borrow> memory;
   };
 
   /// Returns the result and holds it. Returns null if it is destroyed, or being
@@ -31,7 +32,7 @@ struct DeferredOperation : LazyOperation {
 #endif
   }
 
-  std::vector<Held> held;
+  std::array<Held, kMaxRequestOperands> held;  // as many as operands()
   PyObject* result = nullptr;  // a gpuos.Array, or null if it is destroyed
   pybind11::object keeper;     // keeps the result while it is submitted
 #if defined(Py_GIL_DISABLED)

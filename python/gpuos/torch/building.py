@@ -199,10 +199,10 @@ def _plan(target: Path, in_background: bool = False) -> dict[str, Any]:
         "target": str(target),
         "units": _units(),
         "compile": [compiler, *_flags(), "-c"],
-        # No call waits for the loader. PyTorch is loaded before, so the file
-        # does not contain its path.
+        # No call waits for the loader. PyTorch and gpuos are loaded before, so
+        # the file does not contain their paths.
         "link": [compiler, "-shared", "-Wl,-z,now"],
-        "trailing": [f"-L{libraries}", *LIBRARIES],
+        "trailing": [f"-L{libraries}", *LIBRARIES, gpuos.get_library()],
         "at_a_time": 1 if in_background else os.cpu_count() or 1,
         "nice": LOWEST_PRIORITY if in_background else 0,
         "outlives": in_background,

@@ -2,7 +2,7 @@
 
 They pass while their operands are pending, and their parts are deferred. Other
 composites may look at elements, as tensor_split does, so pending operations run
-first. tests/python/test_torch_composites.py checks this list: it calls each
+first. tests/python/pytorch/test_torch_composites.py checks this list: it calls each
 operator with all operands pending, and compares.
 """
 
