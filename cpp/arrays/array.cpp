@@ -9,12 +9,18 @@
 namespace gpuos {
 
 /// What all copies of an array share.
-struct Array::Data {
+struct ArrayData {
   Arrays& arrays;
   TensorView view;
   Buffer memory{};
   std::shared_ptr<LazyOperation> operation{};
 
+  /// Takes memory for the elements.
+  void place() {
+    memory = arrays.runtime().allocate(static_cast<std::size_t>(view.size()) *
+                                       size_of(view.dtype));
+    view.data = memory.get();
+  }
   /// Runs the operation that computes it. Throws: the reason why it failed.
   void compute() {
     if (operation == nullptr) return;
@@ -30,18 +36,16 @@ class Array::Operation : public LazyOperation {
  public:
   using LazyOperation::LazyOperation;
 
-  std::weak_ptr<Data> data;
-  std::vector<std::shared_ptr<Data>> held;  // operands in memory
+  std::weak_ptr<ArrayData> data;
+  std::vector<std::shared_ptr<ArrayData>> held;  // operands in memory
 
  protected:
   bool is_wanted() const noexcept override { return !data.expired(); }
   void* place() override {
-    const std::shared_ptr<Data> array = data.lock();
+    const std::shared_ptr<ArrayData> array = data.lock();
     if (array == nullptr) return LazyOperation::place();
-    TensorView& view = array->view;
-    array->memory = runtime().allocate(static_cast<std::size_t>(view.size()) *
-                                       size_of(view.dtype));
-    return view.data = array->memory.get();
+    array->place();
+    return array->view.data;
   }
 };
 
@@ -97,7 +101,7 @@ Array Arrays::copy_of(const void* values, std::size_t bytes, const Shape& shape,
   Buffer memory = runtime().allocate(std::max<std::size_t>(bytes, 1));
   view.data = memory.get();
   if (bytes != 0) runtime().copy_to_device(view.data, values, bytes);
-  return Array(std::make_shared<Array::Data>(*this, view, std::move(memory)));
+  return Array(std::make_shared<ArrayData>(*this, view, std::move(memory)));
 }
 
 void Arrays::run() {
@@ -105,6 +109,17 @@ void Arrays::run() {
   const LazyOperations::Operations operations = lazy_.take();
   lazy_.submit(operations);
   lazy_.remove(operations);
+}
+
+// Submits a function of too many arguments at once.
+void Arrays::submit(const Program& program,
+                    std::span<const ArrayOperand> arguments, ArrayData& data,
+                    std::span<const Scalar> scalars) {
+  std::vector<TensorView> inputs;
+  for (const ArrayOperand& one : arguments)
+    if (one.array() != nullptr) inputs.push_back(one.array()->view());
+  data.place();
+  data.arrays.runtime().submit(program, inputs, {&data.view, 1}, scalars);
 }
 
 Array Arrays::apply(std::uint64_t id, const Fused::Function& function,
@@ -130,7 +145,7 @@ Array Arrays::apply(std::uint64_t id, const Fused::Function& function,
                                           : 4);
       continue;
     }
-    const Array::Data& data = *one.array()->data_;
+    const ArrayData& data = *one.array()->data_;
     if (&data.arrays != &all)
       throw InvalidArgument("array: expected arrays of one Arrays, got two");
     shapes.emplace_back(data.view.shape.begin(),
@@ -159,13 +174,17 @@ Array Arrays::apply(std::uint64_t id, const Fused::Function& function,
   const Program& program = known->program;
   const TensorView form =
       form_of(program.output_shapes(shapes)[0], program.outputs()[0].dtype);
-  auto data = std::make_shared<Array::Data>(all, form);
+  auto data = std::make_shared<ArrayData>(all, form);
+  if (!LazyOperations::can_wait(arguments.size())) {
+    submit(program, arguments, *data, scalars);
+    return Array(std::move(data));
+  }
   auto operation = std::make_shared<Array::Operation>(all.lazy_, known, form);
   operation->data = data;
   std::vector<LazyOperation::Operand> operands;
   for (const ArrayOperand& one : arguments) {
     if (one.array() == nullptr) continue;
-    const Array::Data& of = *one.array()->data_;
+    const ArrayData& of = *one.array()->data_;
     operands.push_back({of.operation, &of.view});
     if (of.operation == nullptr) operation->held.push_back(one.array()->data_);
   }

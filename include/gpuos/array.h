@@ -26,6 +26,7 @@
 namespace gpuos {
 
 class Array;
+struct ArrayData;  // private to cpp/arrays
 class ArrayOperand;
 class Arrays;
 
@@ -85,6 +86,9 @@ class GPUOS_API Arrays {
 
   Array copy_of(const void* values, std::size_t bytes, const Shape& shape,
                 DType dtype);
+  static void submit(const Program& program,
+                     std::span<const ArrayOperand> arguments, ArrayData& data,
+                     std::span<const Scalar> scalars);
   /// Returns the result of a function. `id` names it.
   static Array apply(std::uint64_t id, const Fused::Function& function,
                      std::span<const ArrayOperand> arguments);
@@ -134,7 +138,7 @@ class GPUOS_API Array {
   friend class Arrays;
   friend class Fused;
   friend Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
-  struct Data;
+  using Data = ArrayData;
   class Operation;
 
   explicit Array(std::shared_ptr<Data> data) : data_(std::move(data)) {}

@@ -71,6 +71,17 @@ TEST_P(ArrayContract, AFusedFunctionIsBuiltOnce) {
   EXPECT_EQ(built, 2);
 }
 
+TEST_P(ArrayContract, AFunctionOfManyArgumentsRunsAtOnce) {
+  const Fused total([](std::span<const Value> x) {
+    Value sum = x[0];
+    for (const Value& more : x.subspan(1)) sum = sum + more;
+    return sum;
+  });
+  const Array x = range(3, {3});
+  EXPECT_EQ(total(x + 1, x, x, 1, x, 2).read<float>(),
+            (std::vector<float>{4, 8, 12}));
+}
+
 TEST_P(ArrayContract, AResultThatNobodyReadsIsNotComputed) {
   const Array x = range(4, {4});
   const std::uint64_t before = submitted();
