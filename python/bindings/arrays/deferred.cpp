@@ -87,7 +87,7 @@ void DeferredOperations::run() noexcept {
   is_running_ = false;
   // Releasing arrays lets other threads run, and they find all work done.
   each([](DeferredOperation& one) {
-    if (one.failure() != nullptr) one.held = {};
+    if (one.failure() != nullptr) one.let_go();
     one.keeper = py::object();
   });
 }

@@ -32,6 +32,13 @@ struct DeferredOperation : LazyOperation {
 #endif
   }
 
+  void let_go() noexcept {
+    for (Held& each : held) {
+      each.memory.reset();
+      each.array = pybind11::object();
+    }
+  }
+
   std::array<Held, kMaxRequestOperands> held;  // as many as operands()
   PyObject* result = nullptr;  // a gpuos.Array, or null if it is destroyed
   pybind11::object keeper;     // keeps the result while it is submitted
