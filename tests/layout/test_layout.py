@@ -3,6 +3,7 @@
 Runs with pytest or alone; reads files only.
 """
 
+import ast
 import hashlib
 import os
 import re
@@ -340,6 +341,36 @@ def test_no_file_has_marks_of_a_conflict() -> None:
         if marks.search(p.read_text())
     ]
     assert not found, found
+
+
+def _imports(path: Path, package: str) -> set[str]:
+    """Return the modules of a package that a module imports, anywhere."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == package:
+            found |= {f"{package}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        # importlib.import_module() takes a text.
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+    return found
+
+
+def test_modules_for_torch_import_each_other_in_one_direction() -> None:
+    package = "gpuos.torch"
+    left = {
+        f"{package}.{path.stem}": _imports(path, package)
+        for path in (ROOT / "python/gpuos/torch").glob("*.py")
+        if path.stem != "__init__"
+    }
+    while leaves := [n for n in left if not left[n] & (left.keys() - {n})]:
+        for name in leaves:
+            del left[name]
+    circle = {name: left[name] & left.keys() for name in left}
+    assert not circle, f"expected imports without a circle, got {circle}"
 
 
 def test_sources_are_ascii() -> None:
