@@ -373,6 +373,14 @@ def test_modules_for_torch_import_each_other_in_one_direction() -> None:
     assert not circle, f"expected imports without a circle, got {circle}"
 
 
+def test_the_readme_of_the_bridge_names_its_files() -> None:
+    bridge = ROOT / "python/gpuos/torch/bridge"
+    files = {path.stem for path in bridge.glob("*/*.[ch]*")}
+    named = re.findall(r"`(\w+)(?:\.h)?`", (bridge / "README.md").read_text())
+    assert files, "expected sources in folders of the bridge"
+    assert not files - set(named), sorted(files - set(named))
+
+
 def test_sources_are_ascii() -> None:
     wrong = [name_of(p) for p in sources() if not p.read_bytes().isascii()]
     assert not wrong, "not ASCII:\n" + "\n".join(wrong)

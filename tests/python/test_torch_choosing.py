@@ -91,7 +91,7 @@ def names_of_others():
         changes.append((torch, "__version__", version))
     for python in ABIS - {sysconfig.get_config_var("SOABI")}:
         changes.append((sysconfig, "get_config_var", lambda _, p=python: p))
-    for name in ("method_overrides.cpp", "keys.h", "requests.h"):
+    for name in ("overrides.cpp", "keys.h", "requests.h"):
 
         def read_other(path, name=name):
             return read(path) + b"\n" * (path.name == name)

@@ -1,4 +1,4 @@
-#include "entry/operators.h"
+#include "entry/setup.h"
 
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_softmax_ops.h>

@@ -13,7 +13,7 @@
 #include "planning/rows.h"
 #include "pytorch/hooks.h"
 #include "pytorch/keys.h"
-#include "pytorch/errors.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 namespace {
