@@ -70,11 +70,11 @@ TensorView form_of(const Shape& shape, DType dtype) {
 
 }  // namespace
 
-Fused::Fused(Function function)
+FusedFunction::FusedFunction(Function function)
     : function_(std::make_shared<const Function>(std::move(function))),
       id_(next_id()) {}
 
-Array Fused::call(std::span<const ArrayOperand> arguments) const {
+Array FusedFunction::call(std::span<const ArrayOperand> arguments) const {
   return Arrays::apply(id_, *function_, arguments);
 }
 
@@ -122,7 +122,7 @@ void Arrays::submit(const Program& program,
   data.arrays.runtime().submit(program, inputs, {&data.view, 1}, scalars);
 }
 
-Array Arrays::apply(std::uint64_t id, const Fused::Function& function,
+Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
                     std::span<const ArrayOperand> arguments) {
   const auto first = std::ranges::find_if(
       arguments,

@@ -11,7 +11,8 @@ constexpr std::size_t kAhead = 4;
 
 }  // namespace
 
-bool Arrays::is_same(const Array& a, const Array& b) const noexcept {
+bool RequestArrays::is_same(const Elements& a,
+                            const Elements& b) const noexcept {
   if (a.address != b.address || a.dtype != b.dtype || a.elems != b.elems)
     return false;
   if (a.view == b.view) return true;
@@ -26,7 +27,7 @@ bool Arrays::is_same(const Array& a, const Array& b) const noexcept {
   return true;
 }
 
-ByteRange Arrays::range_of(const Array& array) const noexcept {
+ByteRange RequestArrays::range_of(const Elements& array) const noexcept {
   if (array.view == Request::kFlat)
     return {array.address, array.address + array.elems * size_of(array.dtype)};
   TensorView view = views_[array.view];
@@ -71,7 +72,7 @@ bool WriteSet::are_independent(std::span<const Request> requests) {
          });
 }
 
-void AliasAnalysis::run(const Arrays& arrays, bool owners_are_disjoint) {
+void AliasAnalysis::run(const RequestArrays& arrays, bool owners_are_disjoint) {
   has_overlaps_ = false;
   owners_.clear();
   are_independent_ = written_.are_independent(arrays.requests());
@@ -95,7 +96,7 @@ void AliasAnalysis::run(const Arrays& arrays, bool owners_are_disjoint) {
   }
 }
 
-void AliasAnalysis::prefetch(const Arrays& arrays,
+void AliasAnalysis::prefetch(const RequestArrays& arrays,
                              std::size_t next) const noexcept {
   const std::span<const Request> requests = arrays.requests();
   prefetch_later(requests, next);
@@ -106,7 +107,7 @@ void AliasAnalysis::prefetch(const Arrays& arrays,
   owners_.prefetch(request.owners[1]);
 }
 
-void AliasAnalysis::find_owners(const Arrays& arrays) {
+void AliasAnalysis::find_owners(const RequestArrays& arrays) {
   of_.resize(arrays.requests().size());
   for (std::size_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.requests()[r];
@@ -127,14 +128,14 @@ void AliasAnalysis::find_owners(const Arrays& arrays) {
   }
 }
 
-void AliasAnalysis::find_ranges(const Arrays& arrays) {
+void AliasAnalysis::find_ranges(const RequestArrays& arrays) {
   ranges_.assign(owners_.all().size(), {});
   for (std::uint32_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.request(r);
     std::uint32_t before = 0;
     for (std::size_t i = 0; i < request.operands; ++i) {
       if (is_number(request, i)) continue;
-      const Array array = arrays.operand(r, i, before++);
+      const Elements array = arrays.operand(r, i, before++);
       if (!owners_[of_[r].operands[i]].is_fresh)
         widen(of_[r].operands[i], arrays.range_of(array));
     }

@@ -64,7 +64,7 @@ bool BuiltinFastPath::add(const Request& request, LevelCalls& calls) const {
   return true;
 }
 
-void GroupRunner::begin(const Arrays& arrays, AliasAnalysis& aliases,
+void GroupRunner::begin(const RequestArrays& arrays, AliasAnalysis& aliases,
                         const Groups& groups, const StillNeeded& needed,
                         const Stream& stream) {
   arrays_ = &arrays;
@@ -457,7 +457,7 @@ TensorView GroupRunner::out_view(const IterationSpace& space,
 }
 
 TensorView GroupRunner::view_of(const IterationSpace& space,
-                                const Array& array) const {
+                                const Elements& array) const {
   if (array.view == Request::kFlat)
     return flat_view(space, array.address, array.dtype);
   TensorView view = arrays_->view(array.view);

@@ -46,8 +46,9 @@ class GroupRunner {
   explicit GroupRunner(Runtime& runtime)
       : builtins_(runtime), calls_(runtime) {}
 
-  void begin(const Arrays& arrays, AliasAnalysis& aliases, const Groups& groups,
-             const StillNeeded& needed, const Stream& stream);
+  void begin(const RequestArrays& arrays, AliasAnalysis& aliases,
+             const Groups& groups, const StillNeeded& needed,
+             const Stream& stream);
   /// Runs groups that do not meet each other.
   void run(std::span<const Group* const> level);
   /// Runs all requests, if none meets another.
@@ -114,7 +115,7 @@ class GroupRunner {
                    std::size_t end);
   /// False: the program is too large.
   bool submit();
-  TensorView view_of(const IterationSpace& space, const Array& array) const;
+  TensorView view_of(const IterationSpace& space, const Elements& array) const;
   TensorView out_view(const IterationSpace& space, std::uint32_t request);
   /// The array at `place` of a function that is not elementwise.
   TensorView own_view(const Request& request, std::size_t place,
@@ -123,7 +124,7 @@ class GroupRunner {
   BuiltinFastPath builtins_;
   LevelCalls calls_;
   ProgramCache programs_;
-  const Arrays* arrays_ = nullptr;
+  const RequestArrays* arrays_ = nullptr;
   AliasAnalysis* aliases_ = nullptr;
   const Groups* groups_ = nullptr;
   StillNeeded needed_;

@@ -71,7 +71,7 @@ struct Group {
 /// depend on none may run before it.
 class Groups {
  public:
-  void run(const Arrays& arrays, AliasAnalysis& aliases);
+  void run(const RequestArrays& arrays, AliasAnalysis& aliases);
   /// There are none: each request is alone.
   void clear() noexcept { members_.clear(); }
 
@@ -115,20 +115,20 @@ class Groups {
   /// `toucher` is the output owner's toucher before this request.
   void write(std::uint32_t request, std::uint32_t group, std::uint32_t toucher);
   void touch_operands(std::uint32_t request, std::uint32_t group);
-  void touch(Owner& owner, std::uint32_t group, const Array& array);
+  void touch(Owner& owner, std::uint32_t group, const Elements& array);
 
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
   bool fits(std::uint32_t group, std::uint32_t request);
   /// Returns whether an operand is the result of a member of the group.
-  bool is_made(const Array& operand, std::uint32_t member,
+  bool is_made(const Elements& operand, std::uint32_t member,
                const Group& group) const noexcept;
   /// Returns whether an operand of a whole function has the shape of a
   /// member's result.
   bool has_shape_of(const Request& request, std::uint32_t place,
                     std::uint32_t member) const noexcept;
   /// Returns whether it is a result of rows along whose axes it has no strides.
-  bool is_spread(const Array& operand, const Array& result,
+  bool is_spread(const Elements& operand, const Elements& result,
                  const Group& group) const noexcept;
   /// Calls function(owner, array) for each operand that is not a number, until
   /// it returns false. Returns whether it never did.
@@ -155,7 +155,7 @@ class Groups {
   void move_to_end(std::uint32_t group);
   void merge(std::uint32_t from, std::uint32_t into);
 
-  const Arrays* arrays_ = nullptr;
+  const RequestArrays* arrays_ = nullptr;
   AliasAnalysis* aliases_ = nullptr;
   std::vector<GroupMember> members_;
   std::vector<Group> groups_;

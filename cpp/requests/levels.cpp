@@ -6,7 +6,7 @@
 
 namespace gpuos::requests {
 
-void Levels::run(const Arrays& arrays, AliasAnalysis& aliases,
+void Levels::run(const RequestArrays& arrays, AliasAnalysis& aliases,
                  const Groups& groups) {
   arrays_ = &arrays;
   aliases_ = &aliases;

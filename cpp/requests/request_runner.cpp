@@ -11,7 +11,7 @@ class RequestRunner::Impl {
   explicit Impl(Runtime& of) : runtime(of), runner(of) {}
 
   Runtime& runtime;
-  requests::Arrays arrays;
+  requests::RequestArrays arrays;
   requests::AliasAnalysis aliases;
   requests::Groups groups;
   requests::Levels levels;

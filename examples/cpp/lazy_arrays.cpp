@@ -13,9 +13,8 @@ bool program(gpuos::Runtime& runtime) {
   std::printf("sum of sqrt(x * x + 1): %g\n", y.item<float>());
 
   // A fused function is built at its first call for these dtypes and ranks.
-  const gpuos::Fused step([](std::span<const gpuos::Value> v) {
-    return v[0] + v[1] * v[2];
-  });
+  const gpuos::FusedFunction step(
+      [](std::span<const gpuos::Value> v) { return v[0] + v[1] * v[2]; });
   gpuos::Array position = arrays.from({0.0, 10.0}, {2});
   const gpuos::Array velocity = arrays.from({1.0, -1.0}, {2});
   for (int i = 0; i < 100; ++i) position = step(position, velocity, 0.25);

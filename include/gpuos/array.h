@@ -32,12 +32,12 @@ class Arrays;
 
 /// A function of arrays and numbers that is one program for arguments of equal
 /// dtypes and ranks. Copies are the same function.
-class GPUOS_API Fused {
+class GPUOS_API FusedFunction {
  public:
   /// Returns the result of the values that stand for the arguments.
   using Function = std::function<Value(std::span<const Value> arguments)>;
 
-  explicit Fused(Function function);
+  explicit FusedFunction(Function function);
 
   /// Returns the future result. An argument is an Array or a number.
   /// Throws: InvalidArgument if no argument is an Array, if dtypes or shapes do
@@ -76,7 +76,7 @@ class GPUOS_API Arrays {
 
  private:
   friend class Array;
-  friend class Fused;
+  friend class FusedFunction;
   friend Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
 
   using Key = std::vector<std::uint64_t>;
@@ -90,7 +90,7 @@ class GPUOS_API Arrays {
                      std::span<const ArrayOperand> arguments, ArrayData& data,
                      std::span<const Scalar> scalars);
   /// Returns the result of a function. `id` names it.
-  static Array apply(std::uint64_t id, const Fused::Function& function,
+  static Array apply(std::uint64_t id, const FusedFunction::Function& function,
                      std::span<const ArrayOperand> arguments);
 
   LazyOperations lazy_;
@@ -136,7 +136,7 @@ class GPUOS_API Array {
 
  private:
   friend class Arrays;
-  friend class Fused;
+  friend class FusedFunction;
   friend Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
   using Data = ArrayData;
   class Operation;
@@ -194,7 +194,7 @@ class ArrayOperand {
 };
 
 template <typename... Arguments>
-Array Fused::operator()(const Arguments&... arguments) const {
+Array FusedFunction::operator()(const Arguments&... arguments) const {
   const ArrayOperand all[] = {ArrayOperand(arguments)...};
   return call(all);
 }

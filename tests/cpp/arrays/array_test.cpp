@@ -57,7 +57,7 @@ TEST_P(ArrayContract, ShapesBroadcastAndAxesAreReduced) {
 
 TEST_P(ArrayContract, AFusedFunctionIsBuiltOnce) {
   int built = 0;
-  const Fused step([&](std::span<const Value> x) {
+  const FusedFunction step([&](std::span<const Value> x) {
     ++built;
     return x[0] + x[1] * x[2];
   });
@@ -72,7 +72,7 @@ TEST_P(ArrayContract, AFusedFunctionIsBuiltOnce) {
 }
 
 TEST_P(ArrayContract, AFunctionOfManyArgumentsRunsAtOnce) {
-  const Fused total([](std::span<const Value> x) {
+  const FusedFunction total([](std::span<const Value> x) {
     Value sum = x[0];
     for (const Value& more : x.subspan(1)) sum = sum + more;
     return sum;
@@ -111,7 +111,7 @@ TEST_P(ArrayContract, AnErrorIsThatOfItsOwnArrays) {
   EXPECT_THROW(x + others.from({1.0f, 2.0f, 3.0f}, {3}), InvalidArgument);
   // Memory for the first is refused, and so is what needs it.
   const Array wide = arrays_->from({0.0f}, {1, 1});
-  const Fused spread([](std::span<const Value> v) {
+  const FusedFunction spread([](std::span<const Value> v) {
     return ProgramBuilder::broadcast_to(
         v[0], std::vector<std::int64_t>{1 << 24, 1 << 24});
   });
