@@ -8,7 +8,7 @@
 
 namespace gpuos {
 
-/// What all copies of an array share.
+/// The state that all copies of an array share.
 struct ArrayData {
   Arrays& arrays;
   TensorView view;

@@ -116,7 +116,7 @@ void* LazyOperations::place(void* /*context*/, const void* owner) {
   return operation_of(owner).place();
 }
 
-// Without an error an operand has one.
+// An operand has the error if `error` is null.
 void LazyOperations::fail(void* /*context*/, const void* owner,
                           const std::exception_ptr& error) noexcept {
   LazyOperation& operation = operation_of(owner);

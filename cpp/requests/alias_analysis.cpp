@@ -11,8 +11,8 @@ constexpr std::size_t kAhead = 4;
 
 }  // namespace
 
-bool RequestArrays::is_same(const Elements& a,
-                            const Elements& b) const noexcept {
+bool RequestArrays::is_same(const ArrayElements& a,
+                            const ArrayElements& b) const noexcept {
   if (a.address != b.address || a.dtype != b.dtype || a.elems != b.elems)
     return false;
   if (a.view == b.view) return true;
@@ -27,7 +27,7 @@ bool RequestArrays::is_same(const Elements& a,
   return true;
 }
 
-ByteRange RequestArrays::range_of(const Elements& array) const noexcept {
+ByteRange RequestArrays::range_of(const ArrayElements& array) const noexcept {
   if (array.view == Request::kFlat)
     return {array.address, array.address + array.elems * size_of(array.dtype)};
   TensorView view = views_[array.view];
@@ -135,7 +135,7 @@ void AliasAnalysis::find_ranges(const RequestArrays& arrays) {
     std::uint32_t before = 0;
     for (std::size_t i = 0; i < request.operands; ++i) {
       if (is_number(request, i)) continue;
-      const Elements array = arrays.operand(r, i, before++);
+      const ArrayElements array = arrays.operand(r, i, before++);
       if (!owners_[of_[r].operands[i]].is_fresh)
         widen(of_[r].operands[i], arrays.range_of(array));
     }

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 inline constexpr std::uint32_t kMany = 0xfffffffe;
 
 /// The elements that a request reads or writes.
-struct Elements {
+struct ArrayElements {
   std::uint64_t address = 0;
   std::uint64_t elems = 0;
   std::uint32_t view = Request::kFlat;  // kFlat: in C order without gaps
@@ -40,18 +40,18 @@ class RequestArrays {
     return views_[index];
   }
 
-  Elements output(std::uint32_t index) const noexcept;
+  ArrayElements output(std::uint32_t index) const noexcept;
   /// Returns an operand that is an array. `arrays` counts the arrays before it.
-  Elements operand(std::uint32_t index, std::size_t place,
-                   std::uint32_t arrays) const noexcept;
+  ArrayElements operand(std::uint32_t index, std::size_t place,
+                        std::uint32_t arrays) const noexcept;
 
   /// Returns whether both are the same elements in the same places.
-  bool is_same(const Elements& a, const Elements& b) const noexcept;
-  ByteRange range_of(const Elements& array) const noexcept;
+  bool is_same(const ArrayElements& a, const ArrayElements& b) const noexcept;
+  ByteRange range_of(const ArrayElements& array) const noexcept;
 
  private:
-  Elements array(const Request& request, std::uint64_t address, DType dtype,
-                 std::uint32_t place) const noexcept;
+  ArrayElements array(const Request& request, std::uint64_t address,
+                      DType dtype, std::uint32_t place) const noexcept;
 
   std::span<const Request> requests_;
   std::span<const TensorView> views_;
@@ -73,9 +73,9 @@ inline void prefetch_later(std::span<const Request> requests,
     __builtin_prefetch(later + at);
 }
 
-inline Elements RequestArrays::array(const Request& request,
-                                     std::uint64_t address, DType dtype,
-                                     std::uint32_t place) const noexcept {
+inline ArrayElements RequestArrays::array(const Request& request,
+                                          std::uint64_t address, DType dtype,
+                                          std::uint32_t place) const noexcept {
   if (request.views == Request::kFlat)
     return {address, request.elems, Request::kFlat, dtype};
   const std::uint32_t at = request.views + place;
@@ -84,14 +84,15 @@ inline Elements RequestArrays::array(const Request& request,
           is_flat ? Request::kFlat : at, dtype};
 }
 
-inline Elements RequestArrays::output(std::uint32_t index) const noexcept {
+inline ArrayElements RequestArrays::output(std::uint32_t index) const noexcept {
   const Request& request = requests_[index];
   return array(request, reinterpret_cast<std::uint64_t>(request.out),
                request.out_dtype, 0);
 }
 
-inline Elements RequestArrays::operand(std::uint32_t index, std::size_t place,
-                                       std::uint32_t arrays) const noexcept {
+inline ArrayElements RequestArrays::operand(
+    std::uint32_t index, std::size_t place,
+    std::uint32_t arrays) const noexcept {
   const Request& request = requests_[index];
   return array(request, request.values[place], request.dtypes[place],
                1 + arrays);
@@ -113,7 +114,7 @@ struct Owner {
   std::uint32_t written_level = 0;  // the last that wrote
   std::uint32_t touched_level = 0;  // the highest that read or wrote
   void* memory = nullptr;           // from StillNeeded::place()
-  Elements array{};                 // the first touched array
+  ArrayElements array{};            // the first touched array
 };
 
 /// Owners by their pointer. Its memory is used again by the next run.

@@ -457,7 +457,7 @@ TensorView GroupRunner::out_view(const IterationSpace& space,
 }
 
 TensorView GroupRunner::view_of(const IterationSpace& space,
-                                const Elements& array) const {
+                                const ArrayElements& array) const {
   if (array.view == Request::kFlat)
     return flat_view(space, array.address, array.dtype);
   TensorView view = arrays_->view(array.view);

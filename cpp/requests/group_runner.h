@@ -115,7 +115,8 @@ class GroupRunner {
                    std::size_t end);
   /// False: the program is too large.
   bool submit();
-  TensorView view_of(const IterationSpace& space, const Elements& array) const;
+  TensorView view_of(const IterationSpace& space,
+                     const ArrayElements& array) const;
   TensorView out_view(const IterationSpace& space, std::uint32_t request);
   /// The array at `place` of a function that is not elementwise.
   TensorView own_view(const Request& request, std::size_t place,

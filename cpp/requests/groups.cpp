@@ -82,14 +82,15 @@ bool Groups::fits(std::uint32_t index, std::uint32_t request) {
           (group.axes == 0 || group.axes == asked.axes));
 }
 
-bool Groups::is_made(const Elements& operand, std::uint32_t member,
+bool Groups::is_made(const ArrayElements& operand, std::uint32_t member,
                      const Group& group) const noexcept {
-  const Elements result = arrays_->output(member);
+  const ArrayElements result = arrays_->output(member);
   return arrays_->is_same(operand, result) ||
          (members_[member].is_reduced && is_spread(operand, result, group));
 }
 
-bool Groups::is_spread(const Elements& operand, const Elements& result,
+bool Groups::is_spread(const ArrayElements& operand,
+                       const ArrayElements& result,
                        const Group& group) const noexcept {
   if (operand.address != result.address || operand.dtype != result.dtype ||
       operand.view == Request::kFlat || result.view != Request::kFlat ||
@@ -127,21 +128,23 @@ bool Groups::all_operands(std::uint32_t request, Function function) {
 }
 
 bool Groups::is_of_rows(std::uint32_t request, std::uint32_t group) {
-  return !all_operands(request, [&](const Owner& owner, const Elements& array) {
-    return owner.writer == kNone || root(owner.writer) != group ||
-           !members_[owner.value].is_reduced ||
-           !arrays_->is_same(array, arrays_->output(owner.value));
-  });
+  return !all_operands(
+      request, [&](const Owner& owner, const ArrayElements& array) {
+        return owner.writer == kNone || root(owner.writer) != group ||
+               !members_[owner.value].is_reduced ||
+               !arrays_->is_same(array, arrays_->output(owner.value));
+      });
 }
 
 bool Groups::is_of_rows_alone(std::uint32_t request, std::uint32_t group) {
   const Request& asked = arrays_->request(request);
   if (is_row_function(asked) || asked.views != Request::kFlat) return false;
-  return all_operands(request, [&](const Owner& owner, const Elements& array) {
-    return owner.writer != kNone && root(owner.writer) == group &&
-           members_[owner.value].is_reduced &&
-           arrays_->is_same(array, arrays_->output(owner.value));
-  });
+  return all_operands(
+      request, [&](const Owner& owner, const ArrayElements& array) {
+        return owner.writer != kNone && root(owner.writer) == group &&
+               members_[owner.value].is_reduced &&
+               arrays_->is_same(array, arrays_->output(owner.value));
+      });
 }
 
 bool Groups::fits(const Group& a, const Group& b) const noexcept {
@@ -347,7 +350,7 @@ void Groups::read(std::uint32_t request, std::uint32_t group) {
 void Groups::write(std::uint32_t request, std::uint32_t group,
                    std::uint32_t toucher) {
   Owner& owner = aliases_->owners()[aliases_->of(request).out];
-  const Elements array = arrays_->output(request);
+  const ArrayElements array = arrays_->output(request);
   if (owner.value != kNone) {
     if (arrays_->is_same(array, arrays_->output(owner.value)))
       members_[owner.value].is_overwritten = true;
@@ -378,13 +381,14 @@ void Groups::touch_operands(std::uint32_t request, std::uint32_t group) {
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
-    const Elements array = arrays_->operand(request, i, before++);
+    const ArrayElements array = arrays_->operand(request, i, before++);
     if (owners.operands[i] == owners.out)
       touch(aliases_->owners()[owners.out], group, array);
   }
 }
 
-void Groups::touch(Owner& owner, std::uint32_t group, const Elements& array) {
+void Groups::touch(Owner& owner, std::uint32_t group,
+                   const ArrayElements& array) {
   if (owner.toucher == kNone) {
     owner.toucher = group;
     owner.array = array;

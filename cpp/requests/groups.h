@@ -115,20 +115,20 @@ class Groups {
   /// `toucher` is the output owner's toucher before this request.
   void write(std::uint32_t request, std::uint32_t group, std::uint32_t toucher);
   void touch_operands(std::uint32_t request, std::uint32_t group);
-  void touch(Owner& owner, std::uint32_t group, const Elements& array);
+  void touch(Owner& owner, std::uint32_t group, const ArrayElements& array);
 
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
   bool fits(std::uint32_t group, std::uint32_t request);
   /// Returns whether an operand is the result of a member of the group.
-  bool is_made(const Elements& operand, std::uint32_t member,
+  bool is_made(const ArrayElements& operand, std::uint32_t member,
                const Group& group) const noexcept;
   /// Returns whether an operand of a whole function has the shape of a
   /// member's result.
   bool has_shape_of(const Request& request, std::uint32_t place,
                     std::uint32_t member) const noexcept;
   /// Returns whether it is a result of rows along whose axes it has no strides.
-  bool is_spread(const Elements& operand, const Elements& result,
+  bool is_spread(const ArrayElements& operand, const ArrayElements& result,
                  const Group& group) const noexcept;
   /// Calls function(owner, array) for each operand that is not a number, until
   /// it returns false. Returns whether it never did.
