@@ -51,7 +51,7 @@ class Array::Operation : public LazyOperation {
 
 namespace {
 
-/// Those of Op come first, then reductions, then functions of users.
+/// Operations come first, then reductions, then functions of users.
 constexpr std::uint64_t kFirstReduction = 256;
 constexpr std::uint64_t kFirstOfUsers = std::uint64_t{1} << 52;
 
