@@ -22,9 +22,6 @@
 
 namespace gpuos {
 
-namespace requests {
-class LevelCalls;
-}
 struct RuntimeCore;
 
 /// Is one argument of many tasks: an address for each, or a base and a step.
@@ -218,8 +215,8 @@ class Runtime {
   Stats stats() const;
 
  private:
-  // Queues calls that are known to be independent with less work.
-  friend class requests::LevelCalls;
+  // Libraries above the runtime use RuntimeCore::of().
+  friend struct RuntimeCore;
   /// Throws: Error in a child of the process that made the runtime.
   RuntimeCore& core() const;
 
