@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "queue/chain.h"
+#include "queue/descriptor.h"
 #include "queue/task_writer.h"
 
 namespace gpuos {
