@@ -80,8 +80,8 @@ void LevelCalls::add(const Program& program, std::span<const TensorView> inputs,
                      std::span<const Scalar> scalars) {
   // Views of computed values are made by submit().
   if (program.plan()->sources.empty() &&
-      runtime_.core().programs.write_call(program.plan(), inputs, outputs,
-                                          scalars, stream_, calls_[count_]))
+      RuntimeCore::of(runtime_).programs.write_call(
+          program.plan(), inputs, outputs, scalars, stream_, calls_[count_]))
     count();
   else
     runtime_.submit(program, inputs, outputs, scalars, stream_);
@@ -91,7 +91,7 @@ void LevelCalls::flush() {
   const std::span calls(calls_.data(), count_);
   count_ = 0;
   if (calls.empty()) return;
-  Submitter& submitter = runtime_.core().submitter;
+  Submitter& submitter = RuntimeCore::of(runtime_).submitter;
   if (calls.size() >= kFewest && submitter.submit_independent(calls, stream_))
     return;
   for (Call& call : calls) submitter.submit(call, stream_);

@@ -52,7 +52,7 @@ TEST_P(ArrayContract, ShapesBroadcastAndAxesAreReduced) {
             (std::vector<float>{23, 45, 67}));
   EXPECT_EQ(y.max(std::vector{-1}, true).shape(), (Shape{2, 1}));
   EXPECT_EQ((1 - x).read<float>(), (std::vector<float>{1, 0, -1, -2, -3, -4}));
-  EXPECT_EQ((x < 2).any().item<bool>(), true);
+  EXPECT_EQ(less(x, 2).any().item<bool>(), true);
 }
 
 TEST_P(ArrayContract, AFusedFunctionIsBuiltOnce) {
