@@ -25,9 +25,7 @@ struct ArrayData {
   void compute() {
     if (operation == nullptr) return;
     arrays.run();
-    if (operation->failure() != nullptr)
-      std::rethrow_exception(operation->failure());
-    operation.reset();
+    if (operation != nullptr) std::rethrow_exception(operation->failure());
   }
 };
 
@@ -35,6 +33,12 @@ struct ArrayData {
 class Array::Operation : public LazyOperation {
  public:
   using LazyOperation::LazyOperation;
+
+  /// Lets the array go, which is computed unless the operation failed.
+  void finish() noexcept {
+    const std::shared_ptr<ArrayData> array = data.lock();
+    if (array != nullptr && failure() == nullptr) array->operation.reset();
+  }
 
   std::weak_ptr<ArrayData> data;
   std::vector<std::shared_ptr<ArrayData>> held;  // operands in memory
@@ -109,6 +113,8 @@ void Arrays::run() {
   const LazyOperations::Operations operations = lazy_.take();
   lazy_.submit(operations);
   lazy_.remove(operations);
+  for (const auto& operation : operations)
+    static_cast<Array::Operation&>(*operation).finish();
 }
 
 // Submits a function of too many arguments at once.
@@ -179,6 +185,7 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
     submit(program, arguments, *data, scalars);
     return Array(std::move(data));
   }
+  if (all.lazy_.is_full()) all.run();
   auto operation = std::make_shared<Array::Operation>(all.lazy_, known, form);
   operation->data = data;
   std::vector<LazyOperation::Operand> operands;
@@ -188,7 +195,6 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
     operands.push_back({of.operation, &of.view});
     if (of.operation == nullptr) operation->held.push_back(one.array()->data_);
   }
-  if (all.lazy_.is_full()) all.run();
   all.lazy_.add(*operation, operands, scalars);
   data->operation = std::move(operation);
   return Array(std::move(data));
