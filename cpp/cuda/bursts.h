@@ -13,7 +13,7 @@
 #include "cuda/worker_kernel.h"
 #include "driver/owned.h"
 #include "queue/backend.h"
-#include "queue/chain.h"
+#include "queue/descriptor.h"
 #include "queue/ring.h"
 
 namespace gpuos::cu {

@@ -192,10 +192,14 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
                          "where it is defined or replaced");
 }
 
-}  // namespace
-
-void resolve_again(Call& call) {
-  const OperatorRecord& op = *call.op;
+/// resolve() for a name whose meaning has changed, or that has no such dtype at
+/// first sight.
+[[gnu::cold, gnu::noinline]] void resolve_again(Call& call) {
+  const OperatorRecord& op = call.named->resolved();
+  if (call.op != nullptr && call.op != &op &&
+      !has_same_parameters(*call.op, op))
+    throw HasChanged(concat(op.name, ": expected other parameters"));
+  call.op = &op;
   // An alias may have left a target that was then undefined. An expression gets
   // slots before it loses its body. A record without both may meanwhile have
   // become an expression and another whole operator.
@@ -211,9 +215,18 @@ void resolve_again(Call& call) {
   resolve(call);
 }
 
-void check_same(const Call& call, const OperatorRecord& now) {
-  if (!has_same_parameters(*call.op, now))
-    throw HasChanged(concat(now.name, ": expected other parameters"));
+}  // namespace
+
+void resolve(Call& call) {
+  const OperatorRecord& now = call.named->resolved();
+  // Pairs with the stores in OperatorRegistry.
+  const std::int32_t slot =
+      now.slots[static_cast<std::size_t>(call.dtype)].load(
+          std::memory_order_acquire);
+  if (slot < 0 || (call.op != nullptr && call.op != &now)) [[unlikely]]
+    return resolve_again(call);
+  call.op = &now;
+  call.slot = static_cast<std::uint32_t>(slot);
 }
 
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,

@@ -35,28 +35,12 @@ struct Call {
   }
 };
 
-/// resolve() for a name that has no such dtype at first sight. Throws:
-/// InvalidArgument, HasChanged.
-void resolve_again(Call& call);
-/// Throws: HasChanged if the call was made for other parameters.
-void check_same(const Call& call, const OperatorRecord& now);
-
 /// Sets `op` and `slot` to the current meaning of `named`. It stays valid until
 /// the tasks are queued only under the submit lock: see
 /// OperatorRegistry::drop().
-/// Throws: InvalidArgument, HasChanged.
-inline void resolve(Call& call) {
-  const OperatorRecord& now = call.named->resolved();
-  if (call.op != nullptr && call.op != &now) [[unlikely]]
-    check_same(call, now);
-  call.op = &now;
-  // Pairs with the stores in OperatorRegistry.
-  const std::int32_t slot =
-      call.op->slots[static_cast<std::size_t>(call.dtype)].load(
-          std::memory_order_acquire);
-  call.slot = static_cast<std::uint32_t>(slot);
-  if (slot < 0) resolve_again(call);
-}
+/// Throws: InvalidArgument, HasChanged if the call was made for other
+/// parameters.
+void resolve(Call& call);
 
 /// Checks everything that a caller can get wrong.
 /// Throws: InvalidArgument `operator: expected X, got Y`. `params` by

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "queue/chain.h"
+#include "queue/descriptor.h"
 #include "queue/task_writer.h"
 
 namespace gpuos {
@@ -54,24 +54,21 @@ bool add_waits(abi::Payload& chain, std::uint64_t position,
 
 Chains::Followed Chains::follow(const Call& call,
                                 const HazardTable::Conflicts& conflicts,
-                                Submission& submission, Place& place,
+                                const Route& route, Place& place,
                                 BatchRef& blocker) {
-  if (conflicts.overflow || !may_follow(call, submission)) return Followed::No;
+  if (conflicts.overflow) return Followed::No;
   Followed followed = Followed::Yes;
-  if (submission.route.ring != kChainRing) {
-    followed = follow_in_flush(call, conflicts, submission, place, blocker);
+  if (route.ring != kChainRing) {
+    followed = follow_in_flush(call, conflicts, route, place, blocker);
   } else {
     for (const BatchRef& batch : conflicts.view()) {
       if (batch.ring != kChainRing) return Followed::No;
     }
     if (!grow_chain(call, conflicts, place))
-      followed = open_chain(call, conflicts, submission, place, blocker);
+      followed = open_chain(call, conflicts, route, place, blocker);
   }
   if (followed != Followed::Yes) return followed;
-  submission.is_chained = true;
-  note(call,
-       {submission.route.ring, place.batch_begin, submission.route.stream},
-       place.first);
+  note(call, {route.ring, place.batch_begin, route.stream}, place.first);
   count_member();
   return Followed::Yes;
 }
@@ -166,7 +163,7 @@ bool Chains::grow_chain(const Call& call,
 
 Chains::Followed Chains::open_chain(const Call& call,
                                     const HazardTable::Conflicts& conflicts,
-                                    const Submission& submission, Place& place,
+                                    const Route& route, Place& place,
                                     BatchRef& blocker) {
   if (conflicts.count > abi::kMaxChainWaits) return Followed::No;
   const std::uint64_t head = traits_.rings[kChainRing]->head();
@@ -182,7 +179,7 @@ Chains::Followed Chains::open_chain(const Call& call,
     blocker = *owner;
     return Followed::Blocked;
   }
-  const auto reserved = backend_.reserve(submission.route, 1);
+  const auto reserved = backend_.reserve(route, 1);
   if (!reserved) {
     blocker = oldest_of(traits_.rings, kChainRing);
     return Followed::Blocked;
@@ -199,14 +196,14 @@ Chains::Followed Chains::open_chain(const Call& call,
 
 Chains::Followed Chains::follow_in_flush(
     const Call& call, const HazardTable::Conflicts& conflicts,
-    const Submission& submission, Place& place, BatchRef& blocker) {
+    const Route& route, Place& place, BatchRef& blocker) {
   // One of the batches is the flush. Others are waited for as by any task of
   // the flush.
   HazardTable::Conflicts others;
   const BatchRef* flush = nullptr;
   std::uint64_t position = HazardTable::kNoPosition;
   for (std::size_t i = 0; i < conflicts.count; ++i) {
-    if (submission.route.collects(conflicts.batches[i])) {
+    if (route.collects(conflicts.batches[i])) {
       flush = &conflicts.batches[i];
       position = conflicts.positions[i];
     } else {
@@ -214,7 +211,7 @@ Chains::Followed Chains::follow_in_flush(
     }
   }
   if (position == HazardTable::kNoPosition) return Followed::No;
-  Ring& ring = *traits_.rings[submission.route.ring];
+  Ring& ring = *traits_.rings[route.ring];
   abi::Payload payload = read_payload(ring.descriptor(position));
   const bool is_new = !abi::is_chain(payload.flags);
   const u16 traced = payload.flags & abi::kTraced;
@@ -226,7 +223,7 @@ Chains::Followed Chains::follow_in_flush(
       if (footprint == nullptr || !footprint->meets_newest(call.access_view()))
         return Followed::No;
       if (payload.count >= most_traced_) {
-        most_traced_ = backend_.is_busy(submission.route)
+        most_traced_ = backend_.is_busy(route)
                            ? kFewTraced
                            : std::min(2 * most_traced_, kMostTraced);
         return Followed::No;
@@ -234,13 +231,13 @@ Chains::Followed Chains::follow_in_flush(
     }
     auto* block =
         reinterpret_cast<abi::Member*>(payload.args[abi::kChainBlock]);
-    payload.count = find_room(submission.route, *flush, block, payload.count,
-                              call.arg_count);
+    payload.count =
+        find_room(route, *flush, block, payload.count, call.arg_count);
     if (payload.count == 0) return Followed::No;
   }
   if (others.count != 0) {
     dependencies_.close_chains(others);
-    const Order order = backend_.order(submission.route, others.view());
+    const Order order = backend_.order(route, others.view());
     if (order.wait_on_host) {
       blocker = *order.wait_on_host;
       return Followed::Blocked;

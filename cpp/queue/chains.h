@@ -6,7 +6,7 @@
 #include "queue/call.h"
 #include "queue/chain_footprints.h"
 #include "queue/dependency_tracker.h"
-#include "queue/submission.h"
+#include "queue/submit_counts.h"
 
 namespace gpuos {
 
@@ -22,26 +22,26 @@ class Chains {
     Blocked  // something must be done first
   };
 
-  Chains(Backend& backend, DependencyTracker& orderer, SubmitCounts& counts)
+  Chains(Backend& backend, DependencyTracker& dependencies,
+         SubmitCounts& counts)
       : backend_(backend),
         traits_(backend.traits()),
-        dependencies_(orderer),
+        dependencies_(dependencies),
         counts_(counts) {}
 
-  /// Returns whether the task may become a member of a chain, or the first one.
-  /// Resident workers run a whole operator alone, because it may take long and
-  /// they park only after a whole chain.
-  static bool may_follow(const Call& call, const Submission& submission) {
-    if (!submission.is_single) return false;
+  /// Returns whether a task of one descriptor may become a member of a chain,
+  /// or the first one. Resident workers run a whole operator alone, because it
+  /// may take long and they park only after a whole chain.
+  static bool may_follow(const Call& call, const Route& route) {
     if (call.op->is_traced.load(std::memory_order_relaxed))
-      return submission.route.ring != kChainRing &&
+      return route.ring != kChainRing &&
              !call.op->is_checked.load(std::memory_order_relaxed);
-    return submission.route.ring != kChainRing || call.count <= kMostElems;
+    return route.ring != kChainRing || call.count <= kMostElems;
   }
-  /// Puts a task that meets others into a chain with them, if it can be a
-  /// member. Its position is then `place`.
+  /// Puts a task that meets others and may_follow() into a chain with them, if
+  /// it can be a member. Its position is then `place`.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
-                  Submission& submission, Place& place, BatchRef& blocker);
+                  const Route& route, Place& place, BatchRef& blocker);
   /// Adds a task that accesses only memory of one chain's members. Returns
   /// false if it accesses other memory, if the chain is closed, or if a whole
   /// operator needs care.
@@ -70,12 +70,10 @@ class Chains {
   bool grow_chain(const Call& call, const HazardTable::Conflicts& conflicts,
                   Place& place);
   Followed open_chain(const Call& call, const HazardTable::Conflicts& conflicts,
-                      const Submission& submission, Place& place,
-                      BatchRef& blocker);
+                      const Route& route, Place& place, BatchRef& blocker);
   Followed follow_in_flush(const Call& call,
                            const HazardTable::Conflicts& conflicts,
-                           const Submission& submission, Place& place,
-                           BatchRef& blocker);
+                           const Route& route, Place& place, BatchRef& blocker);
   /// Records the memory of the member at `position`.
   void note(const Call& call, const BatchRef& batch, std::uint64_t position);
   void count_member() noexcept {

@@ -5,12 +5,11 @@
 
 #include "queue/backend.h"
 #include "queue/hazards.h"
-#include "queue/submission.h"
 
 namespace gpuos {
 
-/// Finds the pending tasks that a new task must follow, and orders it after
-/// them.
+/// Finds the pending tasks that a new task must follow, and closes the chains
+/// among them.
 ///
 /// Threads: the submit lock.
 class DependencyTracker {
@@ -28,11 +27,14 @@ class DependencyTracker {
     if (found_.met_done) prune();
     return found_.count == 0 ? nullptr : &found_;
   }
-  /// Puts these batches before the tasks. False: `blocker` must be done first.
-  bool put_in_order(const HazardTable::Conflicts& conflicts,
-                    Submission& submission, BatchRef& blocker);
   /// Closes the chains among them, which later tasks wait for.
-  void close_chains(const HazardTable::Conflicts& conflicts);
+  void close_chains(const HazardTable::Conflicts& conflicts) {
+    OpenChains& chains = *backend_.traits().chains;
+    if (chains.is_empty()) return;
+    for (const BatchRef& batch : conflicts.view()) {
+      if (batch.ring == kChainRing) chains.close(batch.begin);
+    }
+  }
 
   /// Notes the memory that a batch accesses, see HazardTable::add().
   void add(std::span<const Access> accesses, const BatchRef& batch,
@@ -46,9 +48,6 @@ class DependencyTracker {
   void prune() { pending_.prune(rings_); }
 
  private:
-  /// The batch that a task ordered so must name. False: no room for a join.
-  bool join(const Order& order, Submission& submission);
-
   Backend& backend_;
   const std::span<Ring* const> rings_;
   HazardTable pending_;

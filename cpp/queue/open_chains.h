@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "queue/chain.h"
+#include "queue/descriptor.h"
 #include "queue/ring.h"
 
 namespace gpuos {

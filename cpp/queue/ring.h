@@ -8,7 +8,6 @@
 #include "device/launch.h"
 #include "device/task_abi.h"
 #include "queue/descriptor.h"
-#include "queue/prefetch.h"
 
 namespace gpuos {
 

@@ -11,7 +11,8 @@ constexpr std::size_t kAhead = 4;
 
 }  // namespace
 
-bool Arrays::is_same(const Array& a, const Array& b) const noexcept {
+bool RequestArrays::is_same(const ArrayElements& a,
+                            const ArrayElements& b) const noexcept {
   if (a.address != b.address || a.dtype != b.dtype || a.elems != b.elems)
     return false;
   if (a.view == b.view) return true;
@@ -26,7 +27,7 @@ bool Arrays::is_same(const Array& a, const Array& b) const noexcept {
   return true;
 }
 
-ByteRange Arrays::range_of(const Array& array) const noexcept {
+ByteRange RequestArrays::range_of(const ArrayElements& array) const noexcept {
   if (array.view == Request::kFlat)
     return {array.address, array.address + array.elems * size_of(array.dtype)};
   TensorView view = views_[array.view];
@@ -46,8 +47,7 @@ bool WriteSet::add_outputs(std::span<const Request> requests) {
   for (std::size_t r = 0; r < requests.size(); ++r) {
     prefetch_later(requests, r);
     const Request& request = requests[r];
-    if (is_reducing(request.recipe) || request.out_owner == nullptr)
-      return false;
+    if (is_reducing(request) || request.out_owner == nullptr) return false;
     const void*& place = place_of(request.out_owner);
     if (place != nullptr) return false;
     place = request.out_owner;
@@ -72,7 +72,7 @@ bool WriteSet::are_independent(std::span<const Request> requests) {
          });
 }
 
-void AliasAnalysis::run(const Arrays& arrays, bool owners_are_disjoint) {
+void AliasAnalysis::run(const RequestArrays& arrays, bool owners_are_disjoint) {
   has_overlaps_ = false;
   owners_.clear();
   are_independent_ = written_.are_independent(arrays.requests());
@@ -96,7 +96,7 @@ void AliasAnalysis::run(const Arrays& arrays, bool owners_are_disjoint) {
   }
 }
 
-void AliasAnalysis::prefetch(const Arrays& arrays,
+void AliasAnalysis::prefetch(const RequestArrays& arrays,
                              std::size_t next) const noexcept {
   const std::span<const Request> requests = arrays.requests();
   prefetch_later(requests, next);
@@ -107,7 +107,7 @@ void AliasAnalysis::prefetch(const Arrays& arrays,
   owners_.prefetch(request.owners[1]);
 }
 
-void AliasAnalysis::find_owners(const Arrays& arrays) {
+void AliasAnalysis::find_owners(const RequestArrays& arrays) {
   of_.resize(arrays.requests().size());
   for (std::size_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.requests()[r];
@@ -128,14 +128,14 @@ void AliasAnalysis::find_owners(const Arrays& arrays) {
   }
 }
 
-void AliasAnalysis::find_ranges(const Arrays& arrays) {
+void AliasAnalysis::find_ranges(const RequestArrays& arrays) {
   ranges_.assign(owners_.all().size(), {});
   for (std::uint32_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.request(r);
     std::uint32_t before = 0;
     for (std::size_t i = 0; i < request.operands; ++i) {
       if (is_number(request, i)) continue;
-      const Array array = arrays.operand(r, i, before++);
+      const ArrayElements array = arrays.operand(r, i, before++);
       if (!owners_[of_[r].operands[i]].is_fresh)
         widen(of_[r].operands[i], arrays.range_of(array));
     }

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 inline constexpr std::uint32_t kMany = 0xfffffffe;
 
 /// The elements that a request reads or writes.
-struct Array {
+struct ArrayElements {
   std::uint64_t address = 0;
   std::uint64_t elems = 0;
   std::uint32_t view = Request::kFlat;  // kFlat: in C order without gaps
@@ -24,7 +24,7 @@ struct Array {
 };
 
 /// The arrays of requests and their views.
-class Arrays {
+class RequestArrays {
  public:
   void begin(std::span<const Request> requests,
              std::span<const TensorView> views) noexcept {
@@ -40,18 +40,18 @@ class Arrays {
     return views_[index];
   }
 
-  Array output(std::uint32_t index) const noexcept;
+  ArrayElements output(std::uint32_t index) const noexcept;
   /// Returns an operand that is an array. `arrays` counts the arrays before it.
-  Array operand(std::uint32_t index, std::size_t place,
-                std::uint32_t arrays) const noexcept;
+  ArrayElements operand(std::uint32_t index, std::size_t place,
+                        std::uint32_t arrays) const noexcept;
 
   /// Returns whether both are the same elements in the same places.
-  bool is_same(const Array& a, const Array& b) const noexcept;
-  ByteRange range_of(const Array& array) const noexcept;
+  bool is_same(const ArrayElements& a, const ArrayElements& b) const noexcept;
+  ByteRange range_of(const ArrayElements& array) const noexcept;
 
  private:
-  Array array(const Request& request, std::uint64_t address, DType dtype,
-              std::uint32_t place) const noexcept;
+  ArrayElements array(const Request& request, std::uint64_t address,
+                      DType dtype, std::uint32_t place) const noexcept;
 
   std::span<const Request> requests_;
   std::span<const TensorView> views_;
@@ -73,8 +73,9 @@ inline void prefetch_later(std::span<const Request> requests,
     __builtin_prefetch(later + at);
 }
 
-inline Array Arrays::array(const Request& request, std::uint64_t address,
-                           DType dtype, std::uint32_t place) const noexcept {
+inline ArrayElements RequestArrays::array(const Request& request,
+                                          std::uint64_t address, DType dtype,
+                                          std::uint32_t place) const noexcept {
   if (request.views == Request::kFlat)
     return {address, request.elems, Request::kFlat, dtype};
   const std::uint32_t at = request.views + place;
@@ -83,14 +84,15 @@ inline Array Arrays::array(const Request& request, std::uint64_t address,
           is_flat ? Request::kFlat : at, dtype};
 }
 
-inline Array Arrays::output(std::uint32_t index) const noexcept {
+inline ArrayElements RequestArrays::output(std::uint32_t index) const noexcept {
   const Request& request = requests_[index];
   return array(request, reinterpret_cast<std::uint64_t>(request.out),
                request.out_dtype, 0);
 }
 
-inline Array Arrays::operand(std::uint32_t index, std::size_t place,
-                             std::uint32_t arrays) const noexcept {
+inline ArrayElements RequestArrays::operand(
+    std::uint32_t index, std::size_t place,
+    std::uint32_t arrays) const noexcept {
   const Request& request = requests_[index];
   return array(request, request.values[place], request.dtypes[place],
                1 + arrays);
@@ -111,7 +113,8 @@ struct Owner {
   // Levels of groups count from 1. 0 means none so far.
   std::uint32_t written_level = 0;  // the last that wrote
   std::uint32_t touched_level = 0;  // the highest that read or wrote
-  Array array{};                    // the first touched array
+  void* memory = nullptr;           // from StillNeeded::place()
+  ArrayElements array{};            // the first touched array
 };
 
 /// Owners by their pointer. Its memory is used again by the next run.
@@ -214,7 +217,7 @@ struct RequestOwners {
 class AliasAnalysis {
  public:
   /// `owners_are_disjoint`: as RequestRunner::run().
-  void run(const Arrays& arrays, bool owners_are_disjoint);
+  void run(const RequestArrays& arrays, bool owners_are_disjoint);
 
   /// Empty if all are apart and that was known of the owners.
   OwnerTable& owners() noexcept { return owners_; }
@@ -238,9 +241,10 @@ class AliasAnalysis {
     bool is_written = false;
   };
 
-  void prefetch(const Arrays& arrays, std::size_t request) const noexcept;
-  void find_owners(const Arrays& arrays);
-  void find_ranges(const Arrays& arrays);
+  void prefetch(const RequestArrays& arrays,
+                std::size_t request) const noexcept;
+  void find_owners(const RequestArrays& arrays);
+  void find_ranges(const RequestArrays& arrays);
   void widen(std::uint32_t owner, const ByteRange& range);
 
   WriteSet written_;

@@ -56,9 +56,18 @@ BridgeResult run(void* runner, const Request* requests,
                  bool has_stream, bool owners_are_disjoint, char* error,
                  std::size_t error_bytes) {
   return guard(error, error_bytes, [&] {
-    static_cast<Handle*>(runner)->runner.run(
-        std::span(requests, request_count), std::span(views, view_count),
-        needed, has_stream ? Stream(stream) : Stream(), owners_are_disjoint);
+    Handle& handle = *static_cast<Handle*>(runner);
+    const Stream on = has_stream ? Stream(stream) : Stream();
+    const auto launch = [&] { handle.runtime.flush(on); };
+    try {
+      handle.runner.run(std::span(requests, request_count),
+                        std::span(views, view_count), needed, on,
+                        owners_are_disjoint);
+    } catch (...) {
+      launch();  // what was submitted before the failure
+      throw;
+    }
+    launch();
     return BridgeResult::Done;
   });
 }

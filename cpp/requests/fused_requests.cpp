@@ -6,7 +6,9 @@
 
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
-#include "requests/recipe_values.h"
+#include "gpuos/program_reductions.h"
+#include "program/graph/graph.h"
+#include "requests/alias_analysis.h"
 
 namespace gpuos::requests {
 namespace {
@@ -40,8 +42,43 @@ Value with_shape(const Source& source, const Value& full_shapes) {
   return where(equal(full_shapes, full_shapes), source.value, source.value);
 }
 
-Source value_of(const FusedRequests::Step& step, const Sources& known) {
+// Returns the axes of a mask. All of them are "all", which an argmax needs.
+Axes axes_of(std::uint8_t mask, int rank) {
+  if (mask + 1u == 1u << rank) return std::nullopt;
+  std::vector<int> axes;
+  for (int d = 0; d < rank; ++d)
+    if ((mask >> d & 1) != 0) axes.push_back(d);
+  return axes;
+}
+
+// Results of rows keep their axes, so that they spread over the space.
+Value value_of(const Request& request, std::span<const Value> operands) {
+  const RequestFunction& function = *request.function;
+  std::array<Value, kMaxRequestOperands> x;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_condition = (function.conditions >> i & 1) != 0;
+    x[i] = astype(operands[i], is_condition ? DType::Bool : request.compute);
+  }
+  const std::span given(x.data(), operands.size());
+  const Value made =
+      function.is_of_rows()
+          ? function.of_rows(given, axes_of(request.axes, x[0].rank()), true)
+          : function.of_elements(given);
+  return astype(made, request.out_dtype);
+}
+
+Source value_of(const FusedRequests::Step& step, const Sources& known,
+                ProgramBuilder& builder) {
   const Request& request = *step.request;
+  if (is_whole(request)) {
+    std::vector<Value> arrays;
+    for (std::size_t i = 0; i < request.operands; ++i)
+      if (!is_number(request, i))
+        arrays.push_back(known.of(step.links[i]).value);
+    const auto& function =
+        static_cast<const ProgramFunction&>(*request.function);
+    return {builder.insert(function.result, arrays)};
+  }
   std::array<Value, kMaxRequestOperands> operands;
   Source made;
   for (std::size_t i = 0; i < request.operands; ++i) {
@@ -50,16 +87,11 @@ Source value_of(const FusedRequests::Step& step, const Sources& known) {
     made.has_full_shape = made.has_full_shape || source.has_full_shape;
   }
   const std::span given(operands.data(), request.operands);
-  if (is_row_recipe(request.recipe)) {
+  if (is_row_function(request)) {
     operands[0] = with_shape(known.of(step.links[0]), known.full_shapes);
-    // Results of rows keep their axes, so that they spread over the space.
-    made.value =
-        row_value(request.recipe, request.compute, request.axes, true, given);
-    made.has_full_shape = !is_reducing(request.recipe);
-  } else {
-    made.value = elementwise_value(request.recipe, request.compute, given);
+    made.has_full_shape = !is_reducing(request);
   }
-  made.value = astype(made.value, request.out_dtype);
+  made.value = value_of(request, given);
   return made;
 }
 
@@ -75,6 +107,9 @@ std::uint64_t hash_of(std::span<const std::uint64_t> words) noexcept {
 }  // namespace
 
 Scalar number_of(const Request& request, std::size_t place) {
+  if (is_whole(request))
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return *reinterpret_cast<const Scalar*>(request.values[place]);
   if ((request.integers >> place & 1) != 0)
     return static_cast<std::int64_t>(request.values[place]);
   return std::bit_cast<double>(request.values[place]);
@@ -152,13 +187,40 @@ void FusedRequests::clear_outputs() noexcept {
   framed_outputs_ = 0;
 }
 
+// Builds the function alone, and counts the words of its numbers.
+std::uint32_t FusedRequests::literals_of(const Request& request) {
+  ProgramBuilder builder;
+  const int rank = std::bit_width(request.axes);
+  std::array<Value, kMaxRequestOperands> x;
+  for (std::size_t i = 0; i < request.operands; ++i)
+    x[i] = is_number(request, i) ? builder.scalar(request.compute)
+                                 : builder.input(request.dtypes[i], rank);
+  Value made;
+  try {
+    made = gpuos::is_whole(request)
+               ? static_cast<const ProgramFunction&>(*request.function).result
+               : value_of(request, std::span(x.data(), request.operands));
+  } catch (const InvalidArgument&) {
+    return 0;  // build() throws it again, where it is reported
+  }
+  const program::Graph& graph = *made.graph();
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(graph.nodes, [&](const program::Node& node) {
+        return node.op == Op::Extent ||
+               (node.op == Op::Scalar && graph.scalars[node.index].literal);
+      }));
+}
+
 void FusedRequests::count_literals(const Request& request) {
-  const std::size_t literals = literals_of(request);
-  if (literals == 0) return;
-  const LiteralUser user{request.recipe, request.compute, request.out_dtype};
+  const LiteralUser user{request.function, request.compute, request.out_dtype};
+  const auto place = reinterpret_cast<std::uintptr_t>(user.function) / 8 +
+                     static_cast<std::size_t>(user.compute);
+  KnownLiterals& known = known_literals_[place % known_literals_.size()];
+  if (known.user != user) known = {user, literals_of(request)};
+  if (known.count == 0) return;
   if (std::ranges::find(literal_users_, user) != literal_users_.end()) return;
   literal_users_.push_back(user);
-  literals_ += literals;
+  literals_ += known.count;
 }
 
 OperandSource FusedRequests::input(const TensorView& array,
@@ -184,6 +246,23 @@ OperandSource FusedRequests::number(const Request& request, std::size_t place) {
           .index = static_cast<std::uint8_t>(i)};
 }
 
+OperandSource FusedRequests::own_number(const Request& request,
+                                        std::size_t place) {
+  known_numbers_.emplace_back();
+  numbers_.push_back(number_of(request, place));
+  return {.kind = OperandSource::Kind::Number};
+}
+
+std::vector<std::shared_ptr<const ProgramFunction>> FusedRequests::held()
+    const {
+  std::vector<std::shared_ptr<const ProgramFunction>> all;
+  if (!is_whole()) return all;
+  for (const Step& step : steps_)
+    all.push_back(static_cast<const ProgramFunction*>(step.request->function)
+                      ->shared_from_this());
+  return all;
+}
+
 std::uint16_t FusedRequests::add(const Request& request,
                                  std::span<const OperandSource> links) {
   const auto value = static_cast<std::uint16_t>(steps_.size());
@@ -193,9 +272,9 @@ std::uint16_t FusedRequests::add(const Request& request,
   const auto byte = [](auto field, int place) {
     return static_cast<std::uint64_t>(field) << 8 * place;
   };
-  words_.push_back(byte(request.recipe, 0) | byte(request.operands, 2) |
-                   byte(request.compute, 3) | byte(request.out_dtype, 4) |
-                   byte(request.axes, 5));
+  words_.push_back(reinterpret_cast<std::uintptr_t>(request.function));
+  words_.push_back(byte(request.operands, 0) | byte(request.compute, 1) |
+                   byte(request.out_dtype, 2) | byte(request.axes, 3));
   // Three links fill a word. InlineVector requests have four.
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -238,9 +317,11 @@ Program FusedRequests::build() const {
     known.inputs.push_back({input, has_full_shape});
     if (has_full_shape && !is_like) known.full_shapes = input;
   }
-  for (const Number& number : known_numbers_)
-    known.numbers.push_back({builder.scalar(number.dtype)});
-  for (const Step& step : steps_) known.values.push_back(value_of(step, known));
+  if (!is_whole())
+    for (const Number& number : known_numbers_)
+      known.numbers.push_back({builder.scalar(number.dtype)});
+  for (const Step& step : steps_)
+    known.values.push_back(value_of(step, known, builder));
   for (std::size_t i = 0; i < output_values_.size(); ++i) {
     const Source& source = known.values[output_values_[i]];
     const bool has_full_shape = (framed_outputs_ >> i & 1) != 0;
@@ -259,17 +340,17 @@ Program& ProgramCache::find(FusedRequests& fused) {
   const auto words = fused.structure();
   // Parts of one level are often alike.
   if (last_ != nullptr && std::ranges::equal(words, last_->first.words))
-    return last_->second;
+    return last_->second.program;
   const View view{words, hash_of(words)};
   auto at = programs_.find(view);
   if (at == programs_.end()) {
     Key key{{words.begin(), words.end()}, view.hash};
-    Program program = build(fused);
+    Known known{build(fused), fused.held()};
     if (programs_.size() == kMaxPrograms) programs_.clear();
-    at = programs_.emplace(std::move(key), std::move(program)).first;
+    at = programs_.emplace(std::move(key), std::move(known)).first;
   }
   last_ = &*at;
-  return at->second;
+  return at->second.program;
 }
 
 Program ProgramCache::build(const FusedRequests& fused) {

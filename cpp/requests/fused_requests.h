@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -74,6 +75,8 @@ class FusedRequests {
   OperandSource input(const TensorView& array, bool has_full_shape);
   /// Operand `place` of `request`, of dtype `compute`. Equal numbers are one.
   OperandSource number(const Request& request, std::size_t place);
+  /// Operand `place` of a whole function, whose numbers are in its order.
+  OperandSource own_number(const Request& request, std::size_t place);
   /// Adds the next value and returns its index.
   std::uint16_t add(const Request& request,
                     std::span<const OperandSource> links);
@@ -95,6 +98,8 @@ class FusedRequests {
   std::span<const std::uint64_t> structure();
 
   Program build() const;
+  /// Returns the whole functions, whose addresses the structure has.
+  std::vector<std::shared_ptr<const ProgramFunction>> held() const;
 
  private:
   struct Number {
@@ -105,17 +110,25 @@ class FusedRequests {
     friend bool operator==(const Number&, const Number&) = default;
   };
 
-  /// A request whose recipe has literals.
+  /// A request whose function has literals.
   struct LiteralUser {
-    Recipe recipe{};
+    const RequestFunction* function = nullptr;
     DType compute{};
     DType out{};
 
     friend bool operator==(const LiteralUser&, const LiteralUser&) = default;
   };
+  struct KnownLiterals {
+    LiteralUser user{};
+    std::uint32_t count = 0;
+  };
 
   void clear_outputs() noexcept;
+  static std::uint32_t literals_of(const Request& request);
   void count_literals(const Request& request);
+  bool is_whole() const noexcept {
+    return !steps_.empty() && gpuos::is_whole(*steps_.front().request);
+  }
 
   std::vector<TensorView> inputs_;
   std::uint64_t full_shapes_ =
@@ -129,6 +142,7 @@ class FusedRequests {
   std::vector<std::uint64_t> words_;
   std::vector<LiteralUser> literal_users_;
   std::size_t literals_ = 0;
+  std::array<KnownLiterals, 256> known_literals_{};
 };
 
 /// Returns whether both are the same elements in the same places.
@@ -139,7 +153,7 @@ class ProgramCache {
  public:
   /// The program of `fused`, empty if it needs several; valid until the next
   /// call.
-  /// Throws: InvalidArgument for dtypes that the only recipe does not take.
+  /// Throws: InvalidArgument for dtypes that the only function does not take.
   Program& find(FusedRequests& fused);
 
   /// Returns the number of built programs.
@@ -174,7 +188,11 @@ class ProgramCache {
     bool operator()(const View& a, const Key& b) const noexcept;
   };
 
-  using Map = std::unordered_map<Key, Program, Hash, Equal>;
+  struct Known {
+    Program program;
+    std::vector<std::shared_ptr<const ProgramFunction>> functions;
+  };
+  using Map = std::unordered_map<Key, Known, Hash, Equal>;
 
   Map programs_;
   Map::value_type* last_ = nullptr;  // the last found one, or null

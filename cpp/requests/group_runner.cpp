@@ -26,23 +26,24 @@ const Operator* BuiltinFastPath::find(const Request& request) const noexcept {
   if (request.views != Request::kFlat || !has_builtins(dtype) ||
       request.compute != dtype)
     return nullptr;
-  if (request.recipe == Recipe::Copy && request.numbers != 0) return &fill_;
+  const Op op = request.function->op;
+  if (op == Op::Cast && request.numbers != 0) return &fill_;
   if (request.numbers != 0) return nullptr;
   for (std::size_t i = 0; i < request.operands; ++i)
     if (request.dtypes[i] != dtype) return nullptr;
-  switch (request.recipe) {
-    case Recipe::Add:
+  switch (op) {
+    case Op::Add:
       return &add_;
-    case Recipe::Subtract:
+    case Op::Subtract:
       return &sub_;
-    case Recipe::Multiply:
+    case Op::Multiply:
       return &mul_;
-    case Recipe::Copy:
+    case Op::Cast:
       return &copy_;
     // The built-in operator divides integers as FloorDivide does.
-    case Recipe::Divide:
+    case Op::Divide:
       return is_floating(dtype) ? &div_ : nullptr;
-    case Recipe::FloorDivide:
+    case Op::FloorDivide:
       return is_floating(dtype) ? nullptr : &div_;
     default:
       return nullptr;
@@ -63,7 +64,7 @@ bool BuiltinFastPath::add(const Request& request, LevelCalls& calls) const {
   return true;
 }
 
-void GroupRunner::begin(const Arrays& arrays, AliasAnalysis& aliases,
+void GroupRunner::begin(const RequestArrays& arrays, AliasAnalysis& aliases,
                         const Groups& groups, const StillNeeded& needed,
                         const Stream& stream) {
   arrays_ = &arrays;
@@ -76,34 +77,47 @@ void GroupRunner::begin(const Arrays& arrays, AliasAnalysis& aliases,
   is_late_.resize(arrays.requests().size());
 }
 
-template <typename Add>
-void GroupRunner::run_together(const Add& add) {
+template <typename Add, typename ForEach>
+void GroupRunner::run_together(const Add& add, const ForEach& for_each) {
   try {
-    add();
+    try {
+      add();
+    } catch (...) {
+      calls_.flush();  // those before the failed one
+      throw;
+    }
+    calls_.flush();
   } catch (...) {
-    calls_.flush();  // those before the failed one
-    throw;
+    if (needed_.fail == nullptr) throw;
+    for_each([&](std::uint32_t request) { refuse(request); });
   }
-  calls_.flush();
 }
 
 void GroupRunner::finish() {
-  if (refused_ != nullptr)
-    std::rethrow_exception(std::exchange(refused_, nullptr));
+  const std::exception_ptr refused = std::exchange(refused_, nullptr);
+  if (refused != nullptr && needed_.fail == nullptr)
+    std::rethrow_exception(refused);
 }
 
 template <typename Run>
 void GroupRunner::attempt(std::uint32_t request, const Run& run) {
   if (refused_ != nullptr && reads_refused(request)) {
-    note_refused(request);
+    note_refused(request, nullptr);
     return;
   }
   try {
     run();
   } catch (const InvalidArgument&) {
-    if (refused_ == nullptr) refused_ = std::current_exception();
-    note_refused(request);
+    refuse(request);
+  } catch (...) {
+    if (needed_.fail == nullptr) throw;
+    refuse(request);
   }
+}
+
+void GroupRunner::refuse(std::uint32_t request) {
+  if (refused_ == nullptr) refused_ = std::current_exception();
+  note_refused(request, std::current_exception());
 }
 
 // Owners are not known where no request meets another.
@@ -117,31 +131,44 @@ bool GroupRunner::reads_refused(std::uint32_t request) {
   return false;
 }
 
-void GroupRunner::note_refused(std::uint32_t request) {
+void GroupRunner::note_refused(std::uint32_t request,
+                               const std::exception_ptr& error) {
   if (!aliases_->are_independent())
     aliases_->owners()[aliases_->of(request).out].is_refused = true;
+  if (needed_.fail != nullptr)
+    needed_.fail(needed_.context, arrays_->request(request).out_owner, error);
 }
 
 void GroupRunner::run(std::span<const Group* const> level) {
-  run_together([&] {
-    for (const Group* group : level) run(*group);
-  });
+  run_together(
+      [&] {
+        for (const Group* group : level) run(*group);
+      },
+      [&](const auto& function) {
+        for (const Group* group : level)
+          groups_->for_each_member(*group, function);
+      });
 }
 
 void GroupRunner::run_independent() {
   const auto count = static_cast<std::uint32_t>(arrays_->requests().size());
-  run_together([&] {
-    for (std::uint32_t index = 0; index < count; ++index) {
-      const Request& request = arrays_->request(index);
-      if (request.elems == 0) continue;
-      const bool is_asked = request.is_fresh && needed_.ask != nullptr;
-      // Only this request uses its output.
-      if (is_asked && !needed_.ask(needed_.context, request.out_owner, 1))
-        ++unwritten_;
-      else
-        attempt(index, [&] { run_needed(index); });
-    }
-  });
+  const auto for_each = [&](const auto& function) {
+    for (std::uint32_t index = 0; index < count; ++index)
+      if (arrays_->request(index).elems != 0) function(index);
+  };
+  run_together(
+      [&] {
+        for_each([&](std::uint32_t index) {
+          const Request& request = arrays_->request(index);
+          const bool is_asked = request.is_fresh && needed_.ask != nullptr;
+          // Only this request uses its output.
+          if (is_asked && !needed_.ask(needed_.context, request.out_owner, 1))
+            ++unwritten_;
+          else
+            attempt(index, [&] { run_needed(index); });
+        });
+      },
+      for_each);
 }
 
 void GroupRunner::run(const Group& group) {
@@ -179,8 +206,47 @@ void GroupRunner::run_single(std::uint32_t request) {
     ++unwritten_;
 }
 
+std::uint64_t GroupRunner::address_of(std::uint32_t request) {
+  const Request& asked = arrays_->request(request);
+  if (asked.out != nullptr) return reinterpret_cast<std::uint64_t>(asked.out);
+  void* memory = needed_.place(needed_.context, asked.out_owner);
+  if (!aliases_->are_independent())
+    aliases_->owners()[aliases_->of(request).out].memory = memory;
+  return reinterpret_cast<std::uint64_t>(memory);
+}
+
+std::uint64_t GroupRunner::address_of(std::uint32_t request,
+                                      std::size_t place) {
+  const std::uint64_t address = arrays_->request(request).values[place];
+  if (address != 0 || aliases_->are_independent()) return address;
+  const std::uint32_t owner = aliases_->of(request).operands[place];
+  return reinterpret_cast<std::uint64_t>(aliases_->owners()[owner].memory);
+}
+
+void GroupRunner::run_whole(std::uint32_t request) {
+  const Request& asked = arrays_->request(request);
+  whole_inputs_.clear();
+  whole_numbers_.clear();
+  for (std::size_t i = 0; i < asked.operands; ++i) {
+    if (is_number(asked, i))
+      whole_numbers_.push_back(number_of(asked, i));
+    else
+      whole_inputs_.push_back(
+          own_view(asked, 1 + i, address_of(request, i), asked.dtypes[i]));
+  }
+  const TensorView out =
+      own_view(asked, 0, address_of(request), asked.out_dtype);
+  calls_.add(static_cast<const ProgramFunction&>(*asked.function).program,
+             whole_inputs_, {&out, 1}, whole_numbers_);
+  ++tasks_;
+}
+
 void GroupRunner::run_needed(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
+  if (is_whole(asked)) {
+    run_whole(request);
+    return;
+  }
   if (builtins_.add(asked, calls_)) {
     ++tasks_;
     return;
@@ -245,6 +311,10 @@ void GroupRunner::run_fragments(const IterationSpace& space,
     if (is_later) calls_.flush();
     if (most_steps == 1) {
       attempt(uses_[first].request, [&] {
+        if (is_whole(arrays_->request(uses_[first].request))) {
+          run_whole(uses_[first].request);
+          return;
+        }
         add_outputs(space, first, fill(space, 1, first, end));
         submit();
       });
@@ -252,8 +322,15 @@ void GroupRunner::run_fragments(const IterationSpace& space,
       continue;
     }
     const std::size_t next = fill(space, most_steps, first, end);
-    add_outputs(space, first, next);
-    if (!submit()) run_fragments(space, 1, first, next);
+    try {
+      add_outputs(space, first, next);
+      if (!submit()) run_fragments(space, 1, first, next);
+    } catch (...) {
+      if (needed_.fail == nullptr) throw;
+      for (; first < next; ++first)
+        if (uses_[first].is_live) refuse(uses_[first].request);
+      most_steps = 1;  // some of the others read these
+    }
     first = next;
   }
 }
@@ -272,7 +349,7 @@ std::size_t GroupRunner::fill(const IterationSpace& space,
   for (std::size_t i = first; i < end; ++i) {
     if (!uses_[i].is_live) continue;
     if (fused_.steps().size() == most_steps) break;
-    if (uses_[i].is_output) {
+    if (uses_[i].is_output && !is_whole(arrays_->request(uses_[i].request))) {
       const bool is_reduced = groups_->member(uses_[i].request).is_reduced;
       if (has_outputs[is_reduced ? 0 : 1]) break;
       has_outputs[is_reduced ? 1 : 0] = true;
@@ -302,17 +379,18 @@ void GroupRunner::add_step(const IterationSpace& space, std::size_t first,
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < request.operands; ++i) {
     if (is_number(request, i)) {
-      links[i] = fused_.number(request, i);
+      links[i] = is_whole(request) ? fused_.own_number(request, i)
+                                   : fused_.number(request, i);
       continue;
     }
     const std::uint32_t source = sources[i];
     if (source != kNone && use_of_[source] >= first)
       links[i] = {.kind = OperandSource::Kind::Value,
                   .value = value_of_[use_of_[source]]};
-    else if (is_row_recipe(request.recipe))
-      links[i] = fused_.input(
-          own_view(request, 1 + before, request.values[i], request.dtypes[i]),
-          i == 0);
+    else if (!is_elementwise(request))
+      links[i] = fused_.input(own_view(request, 1 + before,
+                                       address_of(index, i), request.dtypes[i]),
+                              is_row_function(request) && i == 0);
     else if (groups_->member(index).is_reduced)
       links[i] = fused_.input(
           reduced_view(space, request.values[i], request.dtypes[i]), false);
@@ -347,7 +425,8 @@ void GroupRunner::add_outputs(const IterationSpace& space, std::size_t first,
     const MemberUse& place = uses_[i];
     if (!place.is_live || !(place.is_output || place.last_use >= end)) continue;
     const TensorView out = out_view(space, place.request);
-    const bool has_full_shape = !groups_->member(place.request).is_reduced;
+    const bool has_full_shape = !groups_->member(place.request).is_reduced &&
+                                !is_whole(arrays_->request(place.request));
     // A program takes its shape from an input.
     if (fused_.inputs().empty()) fused_.input(out, has_full_shape);
     fused_.output(value_of_[i], out, has_full_shape);
@@ -355,15 +434,15 @@ void GroupRunner::add_outputs(const IterationSpace& space, std::size_t first,
 }
 
 TensorView GroupRunner::out_view(const IterationSpace& space,
-                                 std::uint32_t index) const {
+                                 std::uint32_t index) {
   const Request& request = arrays_->request(index);
-  const auto address = reinterpret_cast<std::uint64_t>(request.out);
-  if (!is_row_recipe(request.recipe))
+  const std::uint64_t address = address_of(index);
+  if (is_elementwise(request))
     return groups_->member(index).is_reduced
                ? reduced_view(space, address, request.out_dtype)
                : view_of(space, arrays_->output(index));
   const TensorView own = own_view(request, 0, address, request.out_dtype);
-  if (!is_reducing(request.recipe) || request.keepdims) return own;
+  if (!is_reducing(request) || request.keepdims) return own;
   // Adds the axes that were reduced.
   TensorView view = own;
   view.dims = arrays_->view(request.views + 1).dims;
@@ -378,7 +457,7 @@ TensorView GroupRunner::out_view(const IterationSpace& space,
 }
 
 TensorView GroupRunner::view_of(const IterationSpace& space,
-                                const Array& array) const {
+                                const ArrayElements& array) const {
   if (array.view == Request::kFlat)
     return flat_view(space, array.address, array.dtype);
   TensorView view = arrays_->view(array.view);

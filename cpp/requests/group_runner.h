@@ -46,8 +46,9 @@ class GroupRunner {
   explicit GroupRunner(Runtime& runtime)
       : builtins_(runtime), calls_(runtime) {}
 
-  void begin(const Arrays& arrays, AliasAnalysis& aliases, const Groups& groups,
-             const StillNeeded& needed, const Stream& stream);
+  void begin(const RequestArrays& arrays, AliasAnalysis& aliases,
+             const Groups& groups, const StillNeeded& needed,
+             const Stream& stream);
   /// Runs groups that do not meet each other.
   void run(std::span<const Group* const> level);
   /// Runs all requests, if none meets another.
@@ -78,20 +79,29 @@ class GroupRunner {
   static constexpr std::size_t kMostArguments = program::kMaxPassArguments;
 
   /// Calls `add`, which adds calls that may run together, and submits them.
-  template <typename Add>
-  void run_together(const Add& add);
+  /// `for_each` calls a function with each request, in case all fail.
+  template <typename Add, typename ForEach>
+  void run_together(const Add& add, const ForEach& for_each);
   void run(const Group& group);
   /// Calls `run`, which submits one request, unless an input was refused. Notes
   /// if this request is refused.
   template <typename Run>
   void attempt(std::uint32_t request, const Run& run);
   bool reads_refused(std::uint32_t request);
-  void note_refused(std::uint32_t request);
+  /// Refuses the request for the current exception.
+  void refuse(std::uint32_t request);
+  void note_refused(std::uint32_t request, const std::exception_ptr& error);
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);
   void run_single(std::uint32_t request);
   /// Runs a request whose output must be written.
   void run_needed(std::uint32_t request);
+  /// Runs a whole function as the program that it has.
+  void run_whole(std::uint32_t request);
+  /// Returns where the request writes.
+  std::uint64_t address_of(std::uint32_t request);
+  /// Returns the address of an operand that is an array.
+  std::uint64_t address_of(std::uint32_t request, std::size_t place);
   void collect(const Group& group);
   void find_late(const Group& group);
   void run_fragments(const IterationSpace& space, std::size_t most_steps,
@@ -105,19 +115,22 @@ class GroupRunner {
                    std::size_t end);
   /// False: the program is too large.
   bool submit();
-  TensorView view_of(const IterationSpace& space, const Array& array) const;
-  TensorView out_view(const IterationSpace& space, std::uint32_t request) const;
-  /// The array at `place` of a row recipe.
+  TensorView view_of(const IterationSpace& space,
+                     const ArrayElements& array) const;
+  TensorView out_view(const IterationSpace& space, std::uint32_t request);
+  /// The array at `place` of a function that is not elementwise.
   TensorView own_view(const Request& request, std::size_t place,
                       std::uint64_t address, DType dtype) const;
 
   BuiltinFastPath builtins_;
   LevelCalls calls_;
   ProgramCache programs_;
-  const Arrays* arrays_ = nullptr;
+  const RequestArrays* arrays_ = nullptr;
   AliasAnalysis* aliases_ = nullptr;
   const Groups* groups_ = nullptr;
   StillNeeded needed_;
+  std::vector<TensorView> whole_inputs_;
+  std::vector<Scalar> whole_numbers_;
   FusedRequests fused_;
   std::vector<bool> is_late_;    // requests that depend on results of rows
   std::vector<MemberUse> uses_;  // of the group

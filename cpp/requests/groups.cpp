@@ -30,7 +30,7 @@ struct Groups::Choice {
   }
 };
 
-void Groups::run(const Arrays& arrays, AliasAnalysis& aliases) {
+void Groups::run(const RequestArrays& arrays, AliasAnalysis& aliases) {
   arrays_ = &arrays;
   aliases_ = &aliases;
   groups_.clear();
@@ -57,39 +57,40 @@ bool Groups::is_same_shape(std::uint32_t a, std::uint32_t b) const noexcept {
 }
 
 std::uint32_t Groups::view_of(const Request& request) noexcept {
-  // A row recipe's output comes first, then the operand.
-  return request.views + (is_row_recipe(request.recipe) ? 1 : 0);
+  // The output of a function of rows comes first, then the operand.
+  return request.views + (is_row_function(request) ? 1 : 0);
 }
 
 std::uint64_t Groups::elems_of(const Request& request) const noexcept {
-  return is_row_recipe(request.recipe)
-             ? static_cast<std::uint64_t>(
-                   arrays_->view(view_of(request)).size())
-             : request.elems;
+  return is_row_function(request) ? static_cast<std::uint64_t>(
+                                        arrays_->view(view_of(request)).size())
+                                  : request.elems;
 }
 
 bool Groups::fits(std::uint32_t index, std::uint32_t request) {
   const Group& group = groups_[index];
   const Request& asked = arrays_->request(request);
-  if (!group.is_open) return false;
+  if (!group.is_open || group.is_whole != is_whole(asked)) return false;
+  if (group.is_whole) return group.size < kMostWhole;
   if (group.is_reduced && is_of_rows(request, index))
     return is_of_rows_alone(request, index);
   if (group.elems != elems_of(asked) ||
       !is_same_shape(group.view, view_of(asked)))
     return false;
-  return !is_row_recipe(asked.recipe) ||
+  return !is_row_function(asked) ||
          (group.size <= kMostBeforeRows &&
           (group.axes == 0 || group.axes == asked.axes));
 }
 
-bool Groups::is_made(const Array& operand, std::uint32_t member,
+bool Groups::is_made(const ArrayElements& operand, std::uint32_t member,
                      const Group& group) const noexcept {
-  const Array result = arrays_->output(member);
+  const ArrayElements result = arrays_->output(member);
   return arrays_->is_same(operand, result) ||
          (members_[member].is_reduced && is_spread(operand, result, group));
 }
 
-bool Groups::is_spread(const Array& operand, const Array& result,
+bool Groups::is_spread(const ArrayElements& operand,
+                       const ArrayElements& result,
                        const Group& group) const noexcept {
   if (operand.address != result.address || operand.dtype != result.dtype ||
       operand.view == Request::kFlat || result.view != Request::kFlat ||
@@ -106,6 +107,14 @@ bool Groups::is_spread(const Array& operand, const Array& result,
   return static_cast<std::uint64_t>(rows) == result.elems;
 }
 
+bool Groups::has_shape_of(const Request& request, std::uint32_t place,
+                          std::uint32_t member) const noexcept {
+  const TensorView& x = arrays_->view(request.views + 1 + place);
+  const TensorView& y = arrays_->view(arrays_->request(member).views);
+  return std::ranges::equal(std::span(x.shape).first(x.dims),
+                            std::span(y.shape).first(y.dims));
+}
+
 template <typename Function>
 bool Groups::all_operands(std::uint32_t request, Function function) {
   const Request& asked = arrays_->request(request);
@@ -119,27 +128,29 @@ bool Groups::all_operands(std::uint32_t request, Function function) {
 }
 
 bool Groups::is_of_rows(std::uint32_t request, std::uint32_t group) {
-  return !all_operands(request, [&](const Owner& owner, const Array& array) {
-    return owner.writer == kNone || root(owner.writer) != group ||
-           !members_[owner.value].is_reduced ||
-           !arrays_->is_same(array, arrays_->output(owner.value));
-  });
+  return !all_operands(
+      request, [&](const Owner& owner, const ArrayElements& array) {
+        return owner.writer == kNone || root(owner.writer) != group ||
+               !members_[owner.value].is_reduced ||
+               !arrays_->is_same(array, arrays_->output(owner.value));
+      });
 }
 
 bool Groups::is_of_rows_alone(std::uint32_t request, std::uint32_t group) {
   const Request& asked = arrays_->request(request);
-  if (is_row_recipe(asked.recipe) || asked.views != Request::kFlat)
-    return false;
-  return all_operands(request, [&](const Owner& owner, const Array& array) {
-    return owner.writer != kNone && root(owner.writer) == group &&
-           members_[owner.value].is_reduced &&
-           arrays_->is_same(array, arrays_->output(owner.value));
-  });
+  if (is_row_function(asked) || asked.views != Request::kFlat) return false;
+  return all_operands(
+      request, [&](const Owner& owner, const ArrayElements& array) {
+        return owner.writer != kNone && root(owner.writer) == group &&
+               members_[owner.value].is_reduced &&
+               arrays_->is_same(array, arrays_->output(owner.value));
+      });
 }
 
 bool Groups::fits(const Group& a, const Group& b) const noexcept {
-  return a.is_open && b.is_open && a.elems == b.elems &&
-         is_same_shape(a.view, b.view) &&
+  if (!a.is_open || !b.is_open || a.is_whole != b.is_whole) return false;
+  if (a.is_whole) return a.size + b.size <= kMostWhole;
+  return a.elems == b.elems && is_same_shape(a.view, b.view) &&
          (a.axes == 0 || b.axes == 0 || a.axes == b.axes);
 }
 
@@ -147,6 +158,7 @@ std::uint32_t Groups::open(const Request& request) {
   const auto group = static_cast<std::uint32_t>(groups_.size());
   const auto order = static_cast<std::uint32_t>(sequence_.size());
   groups_.push_back({.elems = elems_of(request),
+                     .is_whole = is_whole(request),
                      .order = order,
                      .is_open = !aliases_->has_overlaps()});
   sequence_.push_back(group);
@@ -174,8 +186,7 @@ bool Groups::place_alone(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
   const RequestOwners& of = aliases_->of(request);
   OwnerTable& owners = aliases_->owners();
-  if (owners[of.out].toucher != kNone || is_reducing(asked.recipe))
-    return false;
+  if (owners[of.out].toucher != kNone || is_reducing(asked)) return false;
   for (std::size_t i = 0; i < asked.operands; ++i)
     if (!is_number(asked, i) && owners[of.operands[i]].writer != kNone)
       return false;
@@ -184,7 +195,7 @@ bool Groups::place_alone(std::uint32_t request) {
   own.first = own.last = request;
   own.view = view_of(asked);
   own.size = 1;
-  if (is_row_recipe(asked.recipe)) own.axes = asked.axes;
+  if (is_row_function(asked)) own.axes = asked.axes;
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i)
     if (!is_number(asked, i))
@@ -224,9 +235,12 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     }
     const std::uint32_t group = root(owner.writer);
     choice.least_order = std::max(choice.least_order, groups_[group].order);
-    const bool is_beside_rows = is_row_recipe(asked.recipe) && i != 0;
-    if (!is_beside_rows && is_made(arrays_->operand(request, i, place),
-                                   owner.value, groups_[group]))
+    const bool is_beside_rows = is_row_function(asked) && i != 0;
+    const bool has_shape =
+        !is_whole(asked) || has_shape_of(asked, place, owner.value);
+    if (!is_beside_rows && has_shape &&
+        is_made(arrays_->operand(request, i, place), owner.value,
+                groups_[group]))
       choice.add(group);
     else
       choice.bar(group);
@@ -236,7 +250,7 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
 bool Groups::is_reduced_beside(std::uint32_t request,
                                const Owner& owner) const noexcept {
   const Request& asked = arrays_->request(request);
-  return is_reducing(asked.recipe) && owner.toucher != kNone &&
+  return is_reducing(asked) && owner.toucher != kNone &&
          owner.toucher != kMany &&
          groups_[root(owner.toucher)].axes == asked.axes &&
          owner.is_one_array &&
@@ -250,7 +264,8 @@ void Groups::look_at_output(std::uint32_t request, Choice& choice) {
   if (choice.is_alone) return;
   const std::uint32_t group = root(owner.toucher);
   choice.least_order = std::max(choice.least_order, groups_[group].order);
-  if (owner.is_one_array && !is_row_recipe(arrays_->request(request).recipe) &&
+  const auto kind = arrays_->request(request).function->kind;
+  if (owner.is_one_array && kind == RequestFunction::Kind::Elementwise &&
       arrays_->is_same(owner.array, arrays_->output(request)))
     choice.add(group);
   else
@@ -272,7 +287,8 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
     if (chosen != kNone) {
       // A flat one fits another shape than the request's.
       if (fits(groups_[group], groups_[chosen]) &&
-          is_same_shape(groups_[group].view, view) &&
+          (groups_[group].is_whole ||
+           is_same_shape(groups_[group].view, view)) &&
           is_movable(groups_[group]))
         merge(group, chosen);
       continue;
@@ -297,10 +313,9 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
   const Request& asked = arrays_->request(request);
   if (group.view == Request::kFlat) group.view = view_of(asked);
   ++group.size;
-  if (is_row_recipe(asked.recipe)) group.axes = asked.axes;
+  if (is_row_function(asked)) group.axes = asked.axes;
   members_[request].is_reduced =
-      is_reducing(asked.recipe) ||
-      (group.is_reduced && is_of_rows(request, index));
+      is_reducing(asked) || (group.is_reduced && is_of_rows(request, index));
   group.is_reduced = group.is_reduced || members_[request].is_reduced;
   if (aliases_->has_overlaps()) {
     // The owners do not show its readers.
@@ -335,7 +350,7 @@ void Groups::read(std::uint32_t request, std::uint32_t group) {
 void Groups::write(std::uint32_t request, std::uint32_t group,
                    std::uint32_t toucher) {
   Owner& owner = aliases_->owners()[aliases_->of(request).out];
-  const Array array = arrays_->output(request);
+  const ArrayElements array = arrays_->output(request);
   if (owner.value != kNone) {
     if (arrays_->is_same(array, arrays_->output(owner.value)))
       members_[owner.value].is_overwritten = true;
@@ -366,13 +381,14 @@ void Groups::touch_operands(std::uint32_t request, std::uint32_t group) {
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
-    const Array array = arrays_->operand(request, i, before++);
+    const ArrayElements array = arrays_->operand(request, i, before++);
     if (owners.operands[i] == owners.out)
       touch(aliases_->owners()[owners.out], group, array);
   }
 }
 
-void Groups::touch(Owner& owner, std::uint32_t group, const Array& array) {
+void Groups::touch(Owner& owner, std::uint32_t group,
+                   const ArrayElements& array) {
   if (owner.toucher == kNone) {
     owner.toucher = group;
     owner.array = array;

@@ -25,13 +25,15 @@ struct GroupMember {
 };
 
 /// Requests that run together: elementwise ones with the same number of
-/// elements, and row recipes whose first operand has as many.
+/// elements, and functions of rows whose first operand has as many. Or they are
+/// whole functions of any shapes.
 struct Group {
   std::uint64_t elems = 0;
   std::uint32_t view = Request::kFlat;  // of all that are not flat
   std::uint32_t size = 0;               // members
-  std::uint8_t axes = 0;                // of the row recipes among them
+  std::uint8_t axes = 0;                // of the functions of rows
   bool is_reduced = false;              // some members are
+  bool is_whole = false;                // all members are whole functions
   std::uint32_t order = 0;
   std::uint32_t first = kNone;
   std::uint32_t last = kNone;
@@ -61,15 +63,15 @@ struct Group {
 /// The readers of an owner that several groups touched are not known. When it
 /// is written, all groups up to then keep their place (`settled_`).
 ///
-/// A row recipe joins the group that makes its first operand. A reducing one
-/// also joins the only reader of its operand that reduces it along the same
+/// A function of rows joins the group that makes its first operand. A reducing
+/// one also joins the only reader of its operand that reduces it along the same
 /// axes. Such a group further takes requests that use only its results and
 /// numbers, and requests that read its results broadcast over the rows. After a
-/// reducing recipe, a member writes only untouched memory, so members that
+/// reduction, a member writes only untouched memory, so members that
 /// depend on none may run before it.
 class Groups {
  public:
-  void run(const Arrays& arrays, AliasAnalysis& aliases);
+  void run(const RequestArrays& arrays, AliasAnalysis& aliases);
   /// There are none: each request is alone.
   void clear() noexcept { members_.clear(); }
 
@@ -113,16 +115,20 @@ class Groups {
   /// `toucher` is the output owner's toucher before this request.
   void write(std::uint32_t request, std::uint32_t group, std::uint32_t toucher);
   void touch_operands(std::uint32_t request, std::uint32_t group);
-  void touch(Owner& owner, std::uint32_t group, const Array& array);
+  void touch(Owner& owner, std::uint32_t group, const ArrayElements& array);
 
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
   bool fits(std::uint32_t group, std::uint32_t request);
   /// Returns whether an operand is the result of a member of the group.
-  bool is_made(const Array& operand, std::uint32_t member,
+  bool is_made(const ArrayElements& operand, std::uint32_t member,
                const Group& group) const noexcept;
+  /// Returns whether an operand of a whole function has the shape of a
+  /// member's result.
+  bool has_shape_of(const Request& request, std::uint32_t place,
+                    std::uint32_t member) const noexcept;
   /// Returns whether it is a result of rows along whose axes it has no strides.
-  bool is_spread(const Array& operand, const Array& result,
+  bool is_spread(const ArrayElements& operand, const ArrayElements& result,
                  const Group& group) const noexcept;
   /// Calls function(owner, array) for each operand that is not a number, until
   /// it returns false. Returns whether it never did.
@@ -149,7 +155,7 @@ class Groups {
   void move_to_end(std::uint32_t group);
   void merge(std::uint32_t from, std::uint32_t into);
 
-  const Arrays* arrays_ = nullptr;
+  const RequestArrays* arrays_ = nullptr;
   AliasAnalysis* aliases_ = nullptr;
   std::vector<GroupMember> members_;
   std::vector<Group> groups_;
@@ -158,8 +164,11 @@ class Groups {
 
   static constexpr GroupMember kAlone{};
 
-  /// Members of a group that a row recipe joins, at most: several loops over a
-  /// row compute them again.
+  /// Whole functions in a group, at most.
+  static constexpr std::uint32_t kMostWhole = 32;
+
+  /// Members of a group that a function of rows joins, at most: several loops
+  /// over a row compute them again.
   static constexpr std::uint32_t kMostBeforeRows = 32;
 };
 

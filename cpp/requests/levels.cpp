@@ -6,7 +6,7 @@
 
 namespace gpuos::requests {
 
-void Levels::run(const Arrays& arrays, AliasAnalysis& aliases,
+void Levels::run(const RequestArrays& arrays, AliasAnalysis& aliases,
                  const Groups& groups) {
   arrays_ = &arrays;
   aliases_ = &aliases;
@@ -78,8 +78,10 @@ void LevelCalls::begin(const Stream& stream) {
 void LevelCalls::add(const Program& program, std::span<const TensorView> inputs,
                      std::span<const TensorView> outputs,
                      std::span<const Scalar> scalars) {
-  if (runtime_.core().programs.write_call(program.plan(), inputs, outputs,
-                                          scalars, stream_, calls_[count_]))
+  // Views of computed values are made by submit().
+  if (program.plan()->sources.empty() &&
+      RuntimeCore::of(runtime_).programs.write_call(
+          program.plan(), inputs, outputs, scalars, stream_, calls_[count_]))
     count();
   else
     runtime_.submit(program, inputs, outputs, scalars, stream_);
@@ -89,7 +91,7 @@ void LevelCalls::flush() {
   const std::span calls(calls_.data(), count_);
   count_ = 0;
   if (calls.empty()) return;
-  Submitter& submitter = runtime_.core().submitter;
+  Submitter& submitter = RuntimeCore::of(runtime_).submitter;
   if (calls.size() >= kFewest && submitter.submit_independent(calls, stream_))
     return;
   for (Call& call : calls) submitter.submit(call, stream_);

@@ -21,7 +21,8 @@ namespace gpuos::requests {
 /// level. If owners do not show the conflicts, each group is a level.
 class Levels {
  public:
-  void run(const Arrays& arrays, AliasAnalysis& aliases, const Groups& groups);
+  void run(const RequestArrays& arrays, AliasAnalysis& aliases,
+           const Groups& groups);
 
   std::size_t count() const noexcept { return ends_.size(); }
   /// Returns the groups of a level in their order.
@@ -41,7 +42,7 @@ class Levels {
   void note(const Group& group, std::uint32_t level);
   void sort();
 
-  const Arrays* arrays_ = nullptr;
+  const RequestArrays* arrays_ = nullptr;
   AliasAnalysis* aliases_ = nullptr;
   const Groups* groups_ = nullptr;
   std::vector<LeveledGroup> leveled_;

@@ -11,7 +11,7 @@ class RequestRunner::Impl {
   explicit Impl(Runtime& of) : runtime(of), runner(of) {}
 
   Runtime& runtime;
-  requests::Arrays arrays;
+  requests::RequestArrays arrays;
   requests::AliasAnalysis aliases;
   requests::Groups groups;
   requests::Levels levels;
@@ -44,7 +44,6 @@ void RequestRunner::run(std::span<const Request> requests,
     for (std::size_t level = 0; level < impl.levels.count(); ++level)
       impl.runner.run(impl.levels.at(level));
   }
-  impl.runtime.flush(stream);
   impl.runner.finish();
 }
 

@@ -26,6 +26,10 @@ Deadline deadline_after(std::chrono::nanoseconds timeout);
 struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   explicit RuntimeCore(RuntimeOptions options);
 
+  /// Returns the parts of a runtime, for the libraries that are built on it.
+  /// Throws: Error in a child of the process that made the runtime.
+  static RuntimeCore& of(const Runtime& runtime) { return runtime.core(); }
+
   bool is_of_other_process() const noexcept {
     return generation_ != fork_generation();
   }

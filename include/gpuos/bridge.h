@@ -9,8 +9,8 @@
 namespace gpuos {
 
 /// Has another value after every change of BridgeTable, Request, TensorView,
-/// StillNeeded, RequestStats, Recipe or DType.
-inline constexpr std::uint32_t kBridgeVersion = 4;
+/// StillNeeded, RequestStats or DType.
+inline constexpr std::uint32_t kBridgeVersion = 5;
 
 enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpuos/array.h"
 #include "gpuos/bridge.h"
 #include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
@@ -10,6 +11,7 @@
 #include "gpuos/jit_module.h"
 #include "gpuos/jit_options.h"
 #include "gpuos/kernel_args.h"
+#include "gpuos/lazy.h"
 #include "gpuos/module_registry.h"
 #include "gpuos/operator.h"
 #include "gpuos/options.h"
@@ -17,7 +19,6 @@
 #include "gpuos/program_functions.h"
 #include "gpuos/program_ops.h"
 #include "gpuos/program_reductions.h"
-#include "gpuos/recipes.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"

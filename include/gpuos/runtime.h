@@ -23,9 +23,6 @@
 
 namespace gpuos {
 
-namespace requests {
-class LevelCalls;
-}
 struct RuntimeCore;
 
 /// Is one argument of many tasks: an address for each, or a base and a step.
@@ -219,8 +216,8 @@ class GPUOS_API Runtime {
   Stats stats() const;
 
  private:
-  // Queues calls that are known to be independent with less work.
-  friend class requests::LevelCalls;
+  // Libraries above the runtime use RuntimeCore::of().
+  friend struct RuntimeCore;
   /// Throws: Error in a child of the process that made the runtime.
   RuntimeCore& core() const;
 

@@ -7,8 +7,14 @@
 #include <vector>
 
 #include "contract.h"
+#include "gpuos/requests.h"
+#include "pytorch/functions.h"
 
 namespace gpuos {
+
+using bridge::is_reducing;
+using bridge::is_row_recipe;
+using bridge::Recipe;
 
 /// An operand of a request: an array, or a number.
 struct RequestOperand {
@@ -53,7 +59,7 @@ class RequestList {
                std::span<const RequestOperand> operands,
                const Options& options) {
     Request request;
-    request.recipe = recipe;
+    request.function = bridge::function_of(recipe);
     request.operands = static_cast<std::uint8_t>(operands.size());
     request.is_fresh = options.is_fresh;
     request.compute = options.compute;

@@ -3,6 +3,7 @@
 Runs with pytest or alone; reads files only.
 """
 
+import ast
 import hashlib
 import os
 import re
@@ -45,6 +46,7 @@ LAYERS = {
     "cuda": "base driver queue device jit modules",
     "runtime": "base driver queue jit operators program expression host cuda",
     "requests": "base queue program runtime",
+    "arrays": "base program runtime requests",
     "session": "base driver jit modules host",
 }
 
@@ -414,6 +416,44 @@ def test_a_short_header_has_several_users() -> None:
         if len(found) == 1:
             short.append(f"{name}: {lines} lines for {found.pop()}")
     assert not short, "\n".join(short)
+
+
+def _imports(path: Path, package: str) -> set[str]:
+    """Return the modules of a package that a module imports, anywhere."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == package:
+            found |= {f"{package}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        # importlib.import_module() takes a text.
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+    return found
+
+
+def test_modules_for_torch_import_each_other_in_one_direction() -> None:
+    package = "gpuos.torch"
+    left = {
+        f"{package}.{path.stem}": _imports(path, package)
+        for path in (ROOT / "python/gpuos/torch").glob("*.py")
+        if path.stem != "__init__"
+    }
+    while leaves := [n for n in left if not left[n] & (left.keys() - {n})]:
+        for name in leaves:
+            del left[name]
+    circle = {name: left[name] & left.keys() for name in left}
+    assert not circle, f"expected imports without a circle, got {circle}"
+
+
+def test_the_readme_of_the_bridge_names_its_files() -> None:
+    bridge = ROOT / "python/gpuos/torch/bridge"
+    files = {path.stem for path in bridge.glob("*/*.[ch]*")}
+    named = re.findall(r"`(\w+)(?:\.h)?`", (bridge / "README.md").read_text())
+    assert files, "expected sources in folders of the bridge"
+    assert not files - set(named), sorted(files - set(named))
 
 
 def test_sources_are_ascii() -> None:

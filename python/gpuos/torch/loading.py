@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import importlib
 import importlib.util
 import os
 import struct
@@ -63,8 +62,16 @@ def _check_whole(path: Path) -> None:
         raise Damaged(text)
 
 
-def load(path: Path) -> ModuleType:
+def load(
+    path: Path, retire: Callable[[], None], join: Callable[[], None]
+) -> ModuleType:
     """Return the extension module in `path`, set up; once in a process.
+
+    Parameters
+    ----------
+    retire, join : callable
+        Overrides of PyTorch's methods call `retire` after long disuse, and
+        `join` in a thread whose schedulers wait for the bridge.
 
     Raises
     ------
@@ -103,8 +110,8 @@ def load(path: Path) -> ModuleType:
         ),
         _bridge_of_runtime,
         _stream_handle,
-        _of_scheduling("retire"),
-        _of_scheduling("join"),
+        retire,
+        join,
     )
     gpuos._core._watch_arrays(watch)
     _guard_sharing(module)
@@ -112,14 +119,6 @@ def load(path: Path) -> ModuleType:
     atexit.register(_finish, module)
     os.register_at_fork(before=module.flush, after_in_child=module.after_fork)
     return module
-
-
-def _of_scheduling(name: str) -> Callable[[], None]:
-    def call() -> None:
-        # It imports this module.
-        getattr(importlib.import_module("gpuos.torch.scheduling"), name)()
-
-    return call
 
 
 def _guard_sharing(module: ModuleType) -> None:

@@ -43,6 +43,10 @@ LOAD_S = 10
 END_S = 10
 MOST_TEXT = 2000  # characters of a compiler's errors in a warning
 
+# Functions of scheduling.py, which imports this module: `take_over` is called
+# when the bridge is loaded, and the bridge calls `retire` and `join`.
+schedulers: dict[str, Callable[[], None]] = {}
+
 log = logging.getLogger("gpuos.torch")
 log.addHandler(logging.NullHandler())  # silent unless the program wants it
 
@@ -115,7 +119,9 @@ class _Process:
 
     def _load(self, path: Path) -> None:
         try:
-            self.module = loading.load(path)
+            self.module = loading.load(
+                path, schedulers["retire"], schedulers["join"]
+            )
         except loading.NotLoaded as error:
             if path.parent == choosing.folder():
                 if not isinstance(error, loading.Damaged):
@@ -128,9 +134,7 @@ class _Process:
             self.untold.append((text, RuntimeWarning))
         else:
             log.info("loaded %s", path)
-            from gpuos.torch import scheduling  # noqa: PLC0415 (imports this)
-
-            scheduling.take_over()
+            schedulers["take_over"]()
 
     def _start(self, in_haste: bool) -> None:
         self.build = building.start(in_background=not in_haste)

@@ -20,6 +20,7 @@ from gpuos.torch.readiness import (
     bridge,
     bridge_if_loaded,
     bridge_of_scheduler,
+    schedulers,
     tell,
     watch,
 )
@@ -477,3 +478,6 @@ def retire() -> None:
             bridge().remove_front()
             _guards.remove()
             _guards = None
+
+
+schedulers.update(take_over=take_over, retire=retire, join=join)

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "nvrtc_support.h"
-#include "queue/chain.h"
+#include "queue/descriptor.h"
 #include "simulated_support.h"
 
 namespace gpuos {

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "queue/chain.h"
 #include "queue/chain_blocks.h"
 #include "queue/chain_footprints.h"
+#include "queue/descriptor.h"
 #include "queue/open_chains.h"
 #include "ring_support.h"
 

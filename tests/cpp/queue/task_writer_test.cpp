@@ -46,7 +46,7 @@ TEST_F(TaskWriterTest, AFewTilesOfOneCallHaveOneBlock) {
   call.count = 1000;
   call.tiles = 7;
   const Place place = open(ring, 7);
-  write_tiles(ring, place, kCapacity - 7, call);
+  write_task(ring, place, kCapacity - 7, call, {.total = 7}, false);
   for (std::uint32_t tile = 0; tile < 7; ++tile) {
     const std::uint64_t position = place.first + tile;
     const abi::Payload payload = read_payload(ring.descriptor(position));
@@ -71,7 +71,7 @@ TEST_F(TaskWriterTest, TilesWithFewArgumentsCarryThem) {
   call.count = 1000;
   call.tiles = 3;
   const Place place = open(ring, 3);
-  write_tiles(ring, place, std::nullopt, call);
+  write_task(ring, place, std::nullopt, call, {.total = 3}, false);
   for (std::uint64_t position = 0; position < 3; ++position)
     EXPECT_TRUE(has_args(ring, position, call));
   EXPECT_EQ(read_payload(ring.descriptor(2)).wait_distance, 0);
@@ -83,8 +83,8 @@ TEST_F(TaskWriterTest, TilesThatAreInterleavedHaveOneBlock) {
   call.count = 1000;
   call.buffers = 2;
   const Place place = open(ring, 4);
-  write_cut(ring, place, std::nullopt, call,
-            {.tile = 256, .piece = 1000, .total = 4}, true);
+  write_task(ring, place, std::nullopt, call,
+             {.tile = 256, .piece = 1000, .total = 4}, true);
   for (std::uint32_t tile = 0; tile < 4; ++tile) {
     const abi::Payload payload = read_payload(ring.descriptor(tile));
     EXPECT_EQ(payload.count, 1000u);
@@ -101,8 +101,8 @@ TEST_F(TaskWriterTest, TilesThatAreRangesHaveTheirOwnBlocks) {
   call.count = 1000;
   call.buffers = 2;
   const Place place = open(ring, 4);
-  write_cut(ring, place, std::nullopt, call,
-            {.tile = 256, .piece = 1000, .total = 4}, false);
+  write_task(ring, place, std::nullopt, call,
+             {.tile = 256, .piece = 1000, .total = 4}, false);
   for (std::uint64_t tile = 0; tile < 4; ++tile) {
     const abi::Payload payload = read_payload(ring.descriptor(tile));
     const u64* args = ring.args_of(tile, payload);
@@ -110,6 +110,29 @@ TEST_F(TaskWriterTest, TilesThatAreRangesHaveTheirOwnBlocks) {
     EXPECT_EQ(args[0], call.args[0] + tile * 1024);
     EXPECT_EQ(args[1], call.args[1] + tile * 1024);
     EXPECT_EQ(args[2], call.args[2]);
+  }
+}
+
+TEST_F(TaskWriterTest, ManyTasksGoOnInTheMiddleOfARow) {
+  Ring ring = memory_.make(0);
+  const Column out{.base = 4096, .step_bytes = 8192};
+  ManyCall call;
+  static_cast<Call&>(call) = make_call(kArgs);
+  call.count = 1000;
+  call.columns[0] = &out;
+  TaskWriter writer(call, {.tasks = 2, .size = 1000}, 256, true);
+  Place place = open(ring, 8);
+  writer.write(ring, place, 6, std::nullopt);
+  place.first += 6;
+  writer.write(ring, place, 2, std::nullopt);
+  for (std::uint64_t position = 0; position < 8; ++position) {
+    const abi::Payload payload = read_payload(ring.descriptor(position));
+    const u64* args = ring.args_of(position, payload);
+    EXPECT_EQ(payload.flags >> abi::kTileShift, position % 4);
+    EXPECT_EQ(payload.parts, 4);
+    EXPECT_EQ(payload.count, 1000u);
+    EXPECT_EQ(args[0], out.at(position / 4));
+    EXPECT_EQ(args[1], call.args[1]);
   }
 }
 

@@ -30,7 +30,7 @@ class Levels : public ::testing::Test {
   }
 
   bool are_independent(bool owners_are_disjoint = false) {
-    requests::Arrays arrays;
+    requests::RequestArrays arrays;
     arrays.begin(list_.requests(), list_.views());
     aliases_.run(arrays, owners_are_disjoint);
     list_.clear();
@@ -39,7 +39,7 @@ class Levels : public ::testing::Test {
 
   /// The first request of each group, level by level.
   Found find() {
-    requests::Arrays arrays;
+    requests::RequestArrays arrays;
     arrays.begin(list_.requests(), list_.views());
     aliases_.run(arrays, false);
     groups_.run(arrays, aliases_);

@@ -291,7 +291,7 @@ TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
   for (const Case& tried : cases()) {
     for (const DType dtype : {DType::Float32, DType::Float16, DType::Int32}) {
       Request request;
-      request.recipe = tried.recipe;
+      request.function = bridge::function_of(tried.recipe);
       request.operands =
           static_cast<std::uint8_t>(tried.arrays + tried.numbers.size());
       request.compute = dtype;

@@ -102,6 +102,16 @@ def test_small_strides_match_eager(device, name):
     compare(SOME[name], small_ones(device))
 
 
+@pytest.mark.parametrize("function", [lambda t: t * 1e6, lambda t: t < -1e9])
+def test_a_layout_does_not_decide_which_numbers_are_taken(device, function):
+    """A half has no room for these numbers."""
+    whole = torch.ones(3, 4, dtype=torch.float16, device=device)
+    for t in (whole, whole[:, ::2]):
+        with torch.no_grad(), scheduler(takes=1):
+            made = function(t)
+        assert torch.equal(made, function(t))
+
+
 def compare(function, made):
     made = [*made]
     expected = [outcome(lambda t=t: function(t).stride()) for t in made]

@@ -21,7 +21,7 @@ extern "C" int add(void* bridge, float* x, float* out, long elems,
   void* runner = table->create(runtime, error, 200);
   if (runner == nullptr) return 11;
   gpuos::Request request;
-  request.recipe = gpuos::Recipe::Add;
+  request.function = &gpuos::kRequestFunction<gpuos::Op::Add>;
   request.operands = 2;
   request.numbers = 2;
   request.elems = elems;
@@ -63,7 +63,8 @@ def library(tmp_path_factory):
     subprocess.run(
         [
             *(compiler, "-std=c++20", "-shared", "-fPIC", "-Wall", "-Werror"),
-            *(f"-I{headers}", "bridge.cpp", "-o", "bridge.so"),
+            *(f"-I{headers}", "bridge.cpp", gpuos.get_library()),
+            *("-o", "bridge.so"),
         ],
         cwd=folder,
         check=True,

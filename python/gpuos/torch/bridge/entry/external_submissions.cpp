@@ -1,4 +1,4 @@
-#include "entry/external_submissions.h"
+#include "entry/setup.h"
 
 #include <Python.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -10,9 +10,9 @@
 #include "flush/pending.h"
 #include "memory/sites.h"
 #include "planning/operands.h"
-#include "pytorch/errors.h"
 #include "pytorch/hooks.h"
 #include "pytorch/keys.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 namespace {

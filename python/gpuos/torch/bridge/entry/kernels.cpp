@@ -1,4 +1,4 @@
-#include "entry/operators.h"
+#include "entry/setup.h"
 
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_softmax_ops.h>
@@ -316,37 +316,29 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
 
 std::vector<std::string> register_kernels(torch::Library& mode) {
   using c10::Scalar;
-  mode.impl("pow.Tensor_Scalar", &power);
-  mode.impl("copy_", &copy_into);
-  mode.impl("where.self", &select<at::_ops::where_self, Tensor, Tensor>);
-  mode.impl("where.ScalarSelf",
-            &select<at::_ops::where_ScalarSelf, Scalar, Tensor>);
-  mode.impl("where.ScalarOther",
-            &select<at::_ops::where_ScalarOther, Tensor, Scalar>);
-  mode.impl("where.Scalar", &select<at::_ops::where_Scalar, Scalar, Scalar>);
+  std::vector<std::string> names;
+  const auto add = [&](const char* name, auto* kernel) {
+    mode.impl(name, kernel);
+    names.emplace_back(name);
+  };
+  add("pow.Tensor_Scalar", &power);
+  add("copy_", &copy_into);
+  add("where.self", &select<at::_ops::where_self, Tensor, Tensor>);
+  add("where.ScalarSelf", &select<at::_ops::where_ScalarSelf, Scalar, Tensor>);
+  add("where.ScalarOther",
+      &select<at::_ops::where_ScalarOther, Tensor, Scalar>);
+  add("where.Scalar", &select<at::_ops::where_Scalar, Scalar, Scalar>);
   // NOLINTBEGIN(bugprone-macro-parentheses): a template's name
 #define GPUOS_REGISTER_ROWS(name, op, form) \
-  mode.impl(name, &form<at::_ops::op, named_row(name)>);
+  add(name, &form<at::_ops::op, named_row(name)>);
   GPUOS_ROW_KERNELS(GPUOS_REGISTER_ROWS)
 #undef GPUOS_REGISTER_ROWS
 #define GPUOS_REGISTER_KERNEL(name, op, form) \
-  mode.impl(name, &form<at::_ops::op, named(name).recipe, named(name).rule>);
+  add(name, &form<at::_ops::op, named(name).recipe, named(name).rule>);
   GPUOS_KERNELS(GPUOS_REGISTER_KERNEL)
 #undef GPUOS_REGISTER_KERNEL
   // NOLINTEND(bugprone-macro-parentheses)
-  return {"pow.Tensor_Scalar",
-          "copy_",
-          "where.self",
-          "where.ScalarSelf",
-          "where.ScalarOther",
-          "where.Scalar",
-#define GPUOS_NAME_ROWS(name, op, form) name,
-          GPUOS_ROW_KERNELS(GPUOS_NAME_ROWS)
-#undef GPUOS_NAME_ROWS
-#define GPUOS_NAME_KERNEL(name, op, form) name,
-              GPUOS_KERNELS(GPUOS_NAME_KERNEL)
-#undef GPUOS_NAME_KERNEL
-  };
+  return names;
 }
 
 }  // namespace gpuos::bridge

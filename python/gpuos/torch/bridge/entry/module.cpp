@@ -9,11 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "entry/external_submissions.h"
-#include "entry/method_overrides.h"
-#include "entry/operators.h"
 #include "entry/override_calls.h"
 #include "entry/requests_api.h"
+#include "entry/setup.h"
 #include "flush/backoff.h"
 #include "flush/costs.h"
 #include "flush/options.h"

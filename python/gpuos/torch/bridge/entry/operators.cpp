@@ -1,4 +1,4 @@
-#include "entry/operators.h"
+#include "entry/setup.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 

@@ -137,11 +137,6 @@ Tensor take_power(PyObject* self, PyObject* exponent) {
   if (!read_number(exponent, number)) return {};
   if (const auto simpler = simpler_power(number))
     return take_unary({*simpler, Rule::Floating}, self);
-  const Tensor& tensor = THPVariable_Unpack(self);
-  const at::ScalarType type = tensor.scalar_type();
-  if (!fits(number, type) || !fits_as_rounded(number, type) ||
-      is_product_of_halves(number, type, tensor.device()))
-    return {};
   return take_binary({Recipe::Power, Rule::Floating}, self, exponent);
 }
 

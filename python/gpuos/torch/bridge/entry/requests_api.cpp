@@ -1,10 +1,8 @@
 #include "entry/requests_api.h"
 
-#include <ATen/ExpandUtils.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -12,11 +10,10 @@
 #include "entry/schema.h"
 #include "memory/next_tensors.h"
 #include "planning/elementwise.h"
-#include "planning/fast_path.h"
 #include "planning/rows.h"
-#include "pytorch/errors.h"
 #include "pytorch/hooks.h"
 #include "pytorch/keys.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -57,10 +54,9 @@ bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
 
 /// Returns whether the shapes broadcast to that of `out`.
 bool fit(std::span<const Operand> operands, const Tensor& out) {
-  return std::all_of(operands.begin(), operands.end(), [&](const auto& each) {
-    return each.is_number() ||
-           at::is_expandable_to(each.tensor->sizes(), out.sizes());
-  });
+  Broadcast all;
+  all.shape = Dims(out.sizes().begin(), out.sizes().end());
+  return broadcast(operands, all) && out.sizes() == at::IntArrayRef(all.shape);
 }
 
 void note_write(const Tensor& out) {
@@ -81,9 +77,9 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
 #pragma GCC unroll 3
   for (std::size_t i = 0; i < 3; ++i)
     if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
-  if (!defer_fast_out(what, THPVariable_Unpack(arguments[0]),
-                      THPVariable_Unpack(arguments[1]), out,
-                      kHoldsObjects ? arguments : nullptr))
+  if (!defer_alike(what, THPVariable_Unpack(arguments[0]),
+                   THPVariable_Unpack(arguments[1]), out,
+                   kHoldsObjects ? arguments : nullptr))
     return false;
   note_write(out);
   return true;

@@ -3,7 +3,7 @@
 
 #include <Python.h>
 
-#include "pytorch/casts.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 

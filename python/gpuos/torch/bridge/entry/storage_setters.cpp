@@ -1,4 +1,4 @@
-#include "entry/method_overrides.h"
+#include "entry/setup.h"
 
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "flush/pending.h"
-#include "pytorch/casts.h"
-#include "pytorch/errors.h"
 #include "pytorch/keys.h"
 #include "pytorch/patches.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 namespace {

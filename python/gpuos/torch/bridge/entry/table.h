@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "gpuos/recipes.h"
+#include "pytorch/functions.h"
 #include "planning/types.h"
 
 namespace gpuos::bridge {

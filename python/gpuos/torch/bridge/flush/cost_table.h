@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "gpuos/recipes.h"
+#include "pytorch/functions.h"
 
 namespace gpuos::bridge {
 

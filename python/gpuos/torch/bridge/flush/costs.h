@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "flush/cost_table.h"
-#include "gpuos/recipes.h"
+#include "pytorch/functions.h"
 #include "pytorch/keys.h"
 
 namespace gpuos::bridge {

@@ -21,7 +21,7 @@ inline constexpr bool kHoldsObjects = true;
 bool has_gil() noexcept;
 
 /// Objects of tensors that must live until requests are done. A tensor keeps
-/// its memory until other code replaces it, see method_overrides.h.
+/// its memory until other code replaces it, see setup.h.
 class HeldObjects {
  public:
   /// The objects of one request: two operands and a result.

@@ -16,9 +16,8 @@
 #include <unordered_map>
 
 #include "memory/slabs.h"
-#include "pytorch/casts.h"
-#include "pytorch/errors.h"
 #include "pytorch/patches.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 

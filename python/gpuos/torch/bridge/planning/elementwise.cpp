@@ -1,15 +1,11 @@
 #include "planning/elementwise.h"
 
-#include <ATen/ExpandUtils.h>
-#include <ATen/native/TypeProperties.h>
-
 #include <array>
-#include <cmath>
 
 #include "flush/costs.h"
 #include "memory/outputs.h"
 #include "memory/sharing.h"
-#include "planning/fast_path.h"
+#include "planning/alike.h"
 #include "planning/parts.h"
 #include "pytorch/keys.h"
 #include "pytorch/private_parts.h"
@@ -17,58 +13,156 @@
 namespace gpuos::bridge {
 namespace {
 
-std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
-  at::native::ResultTypeState state;
-  for (const Operand& operand : operands) {
-    if (operand.is_number()) {
-      if (operand.number.isComplex()) return std::nullopt;
-      state = at::native::update_result_type_state(operand.number, state);
-    } else {
-      state = at::native::update_result_type_state(*operand.tensor, state);
-    }
+// ---- The first branch takes tensors of one floating dtype, kind and shape in
+// C order, and numbers. For them a few comparisons decide all that plan() does.
+// Each function is a template of the operands: tensors, a number, a condition.
+
+/// The condition of where().
+struct Condition {
+  const Tensor& tensor;
+};
+
+/// Returns whether `operand` fits the simple tensor `first` in every respect.
+[[gnu::always_inline]] inline bool is_alike(const Elementwise&,
+                                            const Tensor& first,
+                                            const Tensor& operand) {
+  return &first == &operand || is_like(first, operand);
+}
+[[gnu::always_inline]] inline bool is_alike(const Elementwise& what,
+                                            const Tensor& first,
+                                            double number) {
+  return C10_LIKELY(takes_any_number(what.recipe)) ||
+         !is_unusual(number, what, first.scalar_type(), first.device());
+}
+bool is_alike(const Elementwise&, const Tensor& first,
+              const Condition& condition) {
+  const Tensor& tensor = condition.tensor;
+  return is_usual_tensor(tensor) && !is_shared(tensor) &&
+         tensor.scalar_type() == at::kBool && tensor.is_contiguous() &&
+         has_usual_strides(tensor) && tensor.sizes() == first.sizes() &&
+         tensor.device() == first.device();
+}
+
+[[gnu::noinline]] bool is_costly_here(const Elementwise& what,
+                                      const Tensor& tensor) {
+  return is_too_costly({what.recipe, tensor.scalar_type(), tensor.numel(),
+                        tensor.is_cpu(), is_marked(tensor)});
+}
+/// plan() looks closer, and says so.
+[[gnu::always_inline]] inline bool is_costly(const Elementwise& what,
+                                             const Tensor& tensor) {
+  return C10_UNLIKELY(Fields::numel_of(tensor) >
+                      max_profitable_elems(what.recipe)) &&
+         is_costly_here(what, tensor);
+}
+
+/// Returns whether `out` may be written while `in` is read. It compares
+/// addresses unless `out` has a separate block. Otherwise two storages may
+/// share memory, as those of two views of a NumPy array do.
+[[gnu::always_inline]] inline bool may_write_alike(const Tensor& out,
+                                                   bool has_own_block,
+                                                   const Tensor& in) {
+  return &out == &in ||
+         C10_LIKELY(has_own_block && storage_of(out) != storage_of(in)) ||
+         may_write_beside(out, in);
+}
+inline bool may_write_alike(const Tensor&, bool, double) { return true; }
+
+inline void need(Needs& needs, const Tensor& tensor) { needs.add(tensor); }
+inline void need(Needs&, double) {}
+inline void need(Needs& needs, const Condition& condition) {
+  needs.add(condition.tensor);
+}
+
+/// The parts of a request that are the same for all of its operands.
+struct Alike {
+  const Elementwise& what;
+  const Kind& kind;
+  at::ScalarType type;
+  bool is_cpu;
+  Request& request;
+
+  void put(std::size_t i, const Tensor& tensor) const {
+    put_array(request, i, tensor, kind.dtype, start_of(tensor, kind));
   }
-  return at::native::result_type(state);
-}
-
-/// The operands that decide the dtype: not conditions and masks.
-std::span<const Operand> typed_operands(Rule rule,
-                                        std::span<const Operand> operands) {
-  if (rule == Rule::Select) return operands.subspan(1);
-  if (rule == Rule::Masked) return operands.first(1);
-  if (rule == Rule::Fill) return operands.subspan(2);
-  return operands;
-}
-
-/// Conditions and masks are bool. For other dtypes PyTorch warns or raises.
-bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
-  if (rule != Rule::Select && rule != Rule::Masked) return true;
-  const Operand& condition = operands[rule == Rule::Select ? 0 : 1];
-  return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
-}
-
-/// Returns whether PyTorch refuses these operands or has special rules for
-/// them.
-bool needs_plan(const Elementwise& what, std::span<const Operand> operands) {
-  const bool subtracts =
-      what.recipe == Recipe::Subtract || what.recipe == Recipe::SubScaled;
-  const bool clamps = what.recipe == Recipe::Clamp ||
-                      what.recipe == Recipe::ClampMin ||
-                      what.recipe == Recipe::ClampMax;
-  const Tensor* first = operands[0].tensor;
-  const bool rounds =
-      what.recipe == Recipe::FloorDivide || what.recipe == Recipe::DivTrunc;
-  for (const Operand& operand : operands) {
-    if (subtracts && is_bool(operand)) return true;
-    if (operand.is_number()) continue;
-    const at::ScalarType type = operand.tensor->scalar_type();
-    if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
-    // The meaning of bounds of another dtype depends on the device.
-    if (clamps && first != nullptr && type != first->scalar_type()) return true;
-    // The quotient is rounded to the half type, and that to a whole number.
-    if (rounds && is_half(type)) return true;
+  void put(std::size_t i, double number) const {
+    put_real(request, i, number, what, type, is_cpu);
   }
-  return false;
+  void put(std::size_t i, const Condition& condition) const {
+    const Tensor& tensor = condition.tensor;
+    put_array(request, i, tensor, DType::Bool, address_of(tensor));
+  }
+};
+
+/// A new result of the shape of `tensor`, which is of some kind.
+Tensor make_alike(const Elementwise& what, const Tensor& tensor,
+                  const Site& site) {
+  const auto& layout = Fields::layout_of(tensor);
+  return make_contiguous_output(
+      at::IntArrayRef(layout.sizes_data(), layout.size()),
+      static_cast<std::size_t>(Fields::numel_of(tensor)),
+      gives_bool(what.rule) ? at::kBool : tensor.scalar_type(), site);
 }
+
+/// Defers an operation of operands that are alike. `first` is one of the
+/// tensors, or `out`. A constant `out` is written, another one is made.
+/// `objects` are the Python objects of two tensors and `out`, under the GIL, or
+/// null. False: plan() looks closer.
+template <typename Out, typename... Operands>
+[[gnu::always_inline]] inline bool try_alike(const Elementwise& what,
+                                             const Tensor& first, Out& out,
+                                             PyObject* const* objects,
+                                             const Operands&... operands) {
+  constexpr bool kIsFresh = !std::is_const_v<Out>;
+  constexpr bool kHasNumber = (std::is_same_v<Operands, double> || ...);
+  if (what.rule == Rule::Bitwise || rounds_quotient(what.recipe) ||
+      (!kIsFresh && gives_bool(what.rule)) || !is_simple(first) ||
+      (kIsFresh && kHasNumber && !has_usual_strides(first)) ||
+      !(is_alike(what, first, operands) && ...) || is_costly(what, first))
+    return false;
+  const Kind of = kind;
+  const Site& site = current_site(first.device());
+  if constexpr (kIsFresh) {
+    out = make_alike(what, first, site);
+  } else {
+    const bool is_own = has_own_block(*storage_of(out), site);
+    if (!(may_write_alike(out, is_own, operands) && ...)) return false;
+  }
+  Needs needs;
+  needs.objects = objects;
+  (need(needs, operands), ...);
+  needs.add_out(out);
+  pending.add(needs, site, [&](Request& request) {
+    request.function = function_of(what.recipe);
+    request.compute = of.compute;
+    request.out_dtype = gives_bool(what.rule) ? DType::Bool : of.dtype;
+    request.operands = sizeof...(operands);
+    const Alike alike{what, of, first.scalar_type(), site.is_cpu(), request};
+    std::size_t i = 0;
+    (alike.put(i++, operands), ...);
+    put_out(request, out, kIsFresh, start_of(out, of));
+  });
+  return true;
+}
+
+/// Overload for where(), whose operands are in an array.
+bool try_alike_where(const Elementwise& what, std::span<const Operand> operands,
+                     Tensor& out) {
+  const Condition condition{*operands[0].tensor};
+  const Tensor* a = operands[1].tensor;
+  const Tensor* b = operands[2].tensor;
+  if (operands[1].number.isComplex() || operands[2].number.isComplex())
+    return false;
+  if (a != nullptr && b != nullptr)
+    return try_alike(what, *a, out, nullptr, condition, *a, *b);
+  if (a != nullptr)
+    return try_alike(what, *a, out, nullptr, condition, *a,
+                     operands[2].number.toDouble());
+  return b != nullptr && try_alike(what, *b, out, nullptr, condition,
+                                   operands[1].number.toDouble(), *b);
+}
+
+// ---- The second branch, plan(), takes everything else.
 
 bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
                        c10::Device& device) {
@@ -95,104 +189,6 @@ bool are_shared(std::span<const Operand> operands, const Tensor& out) {
   return out.defined() && is_shared(out);
 }
 
-/// Returns whether PyTorch refuses a number, or computes it in a special way.
-bool is_unusual(const c10::Scalar& number, const Elementwise& what,
-                at::ScalarType common, c10::Device device) {
-  if (!fits(number, common)) return true;
-  if (what.recipe == Recipe::Power &&
-      is_product_of_halves(number.toDouble(), common, device))
-    return true;
-  if (what.recipe == Recipe::Power || what.recipe == Recipe::TorchRemainder ||
-      what.recipe == Recipe::Fmod)
-    return !fits_as_rounded(number.toDouble(), common);
-  const bool is_parameter = what.recipe == Recipe::Elu ||
-                            what.recipe == Recipe::LeakyRelu ||
-                            what.recipe == Recipe::Softplus;
-  return is_parameter && !std::isfinite(number.toDouble());
-}
-
-/// Returns whether PyTorch casts a tensor of another dtype to the half type
-/// `common` and so rounds it before it computes. On the CPU it treats factors
-/// and divisors of one element as numbers. Operators that select an operand
-/// round once.
-bool is_rounded_first(const Elementwise& what,
-                      std::span<const Operand> operands,
-                      at::ScalarType common) {
-  if (!is_half(common) || what.rule == Rule::Copy ||
-      what.rule == Rule::Select || what.rule == Rule::Masked ||
-      what.rule == Rule::Fill)
-    return false;
-  const bool keeps_last =
-      what.recipe == Recipe::Multiply || what.recipe == Recipe::Divide;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].is_number()) continue;
-    const Tensor& tensor = *operands[i].tensor;
-    const at::ScalarType type = tensor.scalar_type();
-    const bool is_number =
-        tensor.is_cpu() && keeps_last && i == 1 && tensor.numel() == 1;
-    if (type != common && c10::elementSize(type) > 1 && !is_number) return true;
-  }
-  return false;
-}
-
-/// Returns whether all operands have one dense layout, which the result will
-/// have too.
-bool are_of_one_layout(std::span<const Operand> operands,
-                       at::IntArrayRef shape) {
-  const Tensor* first = nullptr;
-  for (const Operand& operand : operands) {
-    if (operand.is_number()) continue;
-    if (first == nullptr) first = operand.tensor;
-    if (operand.tensor->sizes() != shape ||
-        operand.tensor->strides() != first->strides())
-      return false;
-  }
-  return first == nullptr || first->is_non_overlapping_and_dense();
-}
-
-/// Returns the number of runs in a walk over `shape`, or 0 for one run. Within
-/// a run each operand has a constant stride. The result's layout is not known
-/// yet.
-std::int64_t runs_of(std::span<const Operand> operands, at::IntArrayRef shape) {
-  if (are_of_one_layout(operands, shape)) return 0;
-  constexpr std::int64_t kUnknown = -1;
-  std::array<std::int64_t, kMaxRequestOperands> steps;
-  steps.fill(kUnknown);
-  std::int64_t run = 1;
-  bool goes_on = true;
-  std::int64_t runs = 1;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] == 1) continue;
-    for (std::size_t i = 0; i < operands.size() && goes_on; ++i) {
-      if (operands[i].is_number()) continue;
-      const Tensor& tensor = *operands[i].tensor;
-      const std::int64_t from_last =
-          static_cast<std::int64_t>(shape.size() - d);
-      const bool is_repeated = from_last > tensor.dim() ||
-                               tensor.size(tensor.dim() - from_last) == 1;
-      const std::int64_t stride =
-          is_repeated ? 0 : tensor.stride(tensor.dim() - from_last);
-      if (steps[i] == kUnknown) steps[i] = stride;
-      goes_on = stride == steps[i] * run;
-    }
-    if (goes_on)
-      run *= shape[d];
-    else
-      runs *= shape[d];
-  }
-  return runs == 1 ? 0 : runs;
-}
-
-/// PyTorch's kernels of the CPU add a product of float32 without rounding it.
-/// In float64 the product is exact.
-at::ScalarType computed_type(Recipe recipe, at::ScalarType common,
-                             bool is_cpu) {
-  const bool adds_product =
-      recipe == Recipe::AddScaled || recipe == Recipe::SubScaled;
-  return is_cpu && adds_product && common == at::kFloat ? at::kDouble
-                                                        : opmath_of(common);
-}
-
 /// Returns whether an operand has too many elements. A result has at least as
 /// many elements as each operand, unless it is empty.
 bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
@@ -210,21 +206,6 @@ bool reads_pending(std::span<const Operand> operands) {
   for (const Operand& operand : operands)
     if (!operand.is_number() && is_marked(*operand.tensor)) return true;
   return false;
-}
-
-/// All arrays are the same elements in the same order of memory.
-bool is_flat(std::span<const Operand> operands, const Tensor& out) {
-  const bool is_contiguous = out.is_contiguous();
-  if (!is_contiguous && !out.is_non_overlapping_and_dense()) return false;
-  for (const Operand& operand : operands) {
-    if (operand.is_number()) continue;
-    const Tensor& tensor = *operand.tensor;
-    if (tensor.sizes() != out.sizes()) return false;
-    if (is_contiguous ? !tensor.is_contiguous()
-                      : tensor.strides() != out.strides())
-      return false;
-  }
-  return true;
 }
 
 /// Returns whether PyTorch casts one of them before it computes, as it does on
@@ -281,7 +262,7 @@ bool is_made_a_tensor(Recipe recipe, std::size_t i) {
 
 /// Returns the strides of a new result.
 Dims strides_of(Recipe recipe, std::span<const Operand> operands,
-                at::IntArrayRef shape) {
+                const Broadcast& all) {
   const Operand& first = operands[0];
   const bool is_log_sigmoid = recipe == Recipe::LogSigmoid;
   // PyTorch's own makes the results of these in C order,
@@ -300,20 +281,7 @@ Dims strides_of(Recipe recipe, std::span<const Operand> operands,
   for (std::size_t i = 0; i < operands.size(); ++i)
     counts_numbers = counts_numbers ||
                      (operands[i].is_number() && is_made_a_tensor(recipe, i));
-  return output_strides(operands, shape, counts_numbers);
-}
-
-void put_views(Deferred& deferred, std::span<const Operand> operands,
-               const Tensor& out) {
-  const Request& request = deferred.request;
-  deferred.views.push_back(
-      view_of(request.out, request.out_dtype, out.sizes(), out.strides()));
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].is_number()) continue;
-    deferred.views.push_back(view_of(
-        reinterpret_cast<void*>(request.values[i]), request.dtypes[i],
-        out.sizes(), expanded_strides(*operands[i].tensor, out.sizes())));
-  }
+  return all.output_strides(counts_numbers);
 }
 
 /// Returns whether `out` accepts a result of that dtype. PyTorch casts in-place
@@ -337,6 +305,58 @@ bool may_write(const Tensor& out, std::span<const Operand> operands) {
   return true;
 }
 
+/// Fills in the request of operands that plan() accepted.
+void write(Deferred& deferred, const Elementwise& what,
+           std::span<const Operand> operands, const Broadcast& all,
+           at::ScalarType common, const Tensor& out, bool is_fresh) {
+  Request& request = deferred.request;
+  request.function = function_of(what.recipe);
+  request.operands = static_cast<std::uint8_t>(operands.size());
+  request.compute = compute_type(what.recipe, common, out.is_cpu());
+  request.out_dtype = *dtype_of(out.scalar_type());
+  put_out(request, out, is_fresh, address_of(out));
+  const bool is_flat = all.is_flat(out);
+  if (!is_flat)
+    deferred.views.push_back(
+        view_of(request.out, request.out_dtype, all.shape, out.strides()));
+  const Dims* strides = all.strides.begin();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_number()) {
+      put_number(request, i, operands[i].number, what, common, out.is_cpu());
+      continue;
+    }
+    const Tensor& tensor = *operands[i].tensor;
+    void* address = address_of(tensor);
+    const DType dtype = *dtype_of(tensor.scalar_type());
+    put_array(request, i, tensor, dtype, address);
+    deferred.needs.add(tensor);
+    if (!is_flat)
+      deferred.views.push_back(view_of(address, dtype, all.shape, *strides));
+    ++strides;
+  }
+  deferred.needs.add_out(out);
+}
+
+Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
+                     const Tensor& out = {},
+                     std::int64_t most = size_threshold()) {
+  auto planned = plan(what, operands, out, std::nullopt, most);
+  if (!planned) return {};
+  pending.add(planned->deferred, *planned->site);
+  if (planned->loss != 0) pending.correct_saved(-planned->loss);
+  return std::move(planned->out);
+}
+[[gnu::noinline]] Tensor defer_planned(const Elementwise& what,
+                                       const Operand& one) {
+  return defer_planned(what, {&one, 1});
+}
+[[gnu::noinline]] Tensor defer_planned(const Elementwise& what,
+                                       const Operand& one, const Operand& other,
+                                       const Tensor& out = {}) {
+  const Operand operands[] = {one, other};
+  return defer_planned(what, operands, out);
+}
+
 }  // namespace
 
 std::optional<Planned> plan(const Elementwise& what,
@@ -356,102 +376,90 @@ std::optional<Planned> plan(const Elementwise& what,
     is_passed_to_pytorch = true;
     return std::nullopt;
   }
-  if (!has_bool_condition(what.rule, operands) || needs_plan(what, operands))
-    return std::nullopt;
-  const auto promoted = promoted_type(typed_operands(what.rule, operands));
-  if (!promoted) return std::nullopt;
-  const auto types = types_of(what.rule, *promoted);
+  const auto types = types_of(what, operands, device);
   if (!types) return std::nullopt;
-  for (const Operand& operand : operands)
-    if (operand.is_number() &&
-        is_unusual(operand.number, what, types->common, device))
-      return std::nullopt;
-  if (is_rounded_first(what, operands, types->common)) return std::nullopt;
-  const auto shape = broadcast_shape(operands);
-  if (!shape) return std::nullopt;
   const at::ScalarType result = type.value_or(types->result);
   if (!dtype_of(out.defined() ? out.scalar_type() : result))
     return std::nullopt;
+  // A copy fits its source to the target, dtype and shape.
+  const bool fits_out = what.rule == Rule::Copy && out.defined();
+  Broadcast all;
+  if (fits_out) all.shape = Dims(out.sizes().begin(), out.sizes().end());
+  if (!broadcast(operands, all)) return std::nullopt;
+  const std::int64_t elems = out.defined() ? out.numel() : all.elems();
+  if (elems == 0) return std::nullopt;
 
-  Planned planned;
-  planned.site = &current_site(device);
-  std::int64_t elements = 1;
-  for (const std::int64_t size : *shape) elements *= size;
-  if (out.defined()) elements = out.numel();
-  if (elements == 0) return std::nullopt;
   const Priced price{.recipe = what.recipe,
-                     .type = *promoted,
-                     .elems = elements,
+                     .type = types->promoted,
+                     .elems = elems,
                      .is_cpu = device.is_cpu(),
                      .reads_pending = reads_pending(operands),
-                     .runs = device.is_cpu() ? runs_of(operands, *shape) : 0};
-  if (elements > most || (most != kAnySize && is_too_costly(price))) {
+                     .runs = device.is_cpu() ? all.runs() : 0};
+  if (elems > most || (most != kAnySize && is_too_costly(price))) {
     is_passed_to_pytorch = true;
     return std::nullopt;
   }
+  Planned planned;
+  planned.site = &current_site(device);
+  planned.loss = loss_of(price);
   if (out.defined()) {
-    // A copy fits its source to the target, dtype and shape.
-    const bool is_copy = what.rule == Rule::Copy;
-    if (!(is_copy ? at::is_expandable_to(*shape, out.sizes())
-                  : out.sizes() == at::IntArrayRef(*shape)) ||
-        !(is_copy || may_hold(out, result, operands, most == kAnySize)) ||
+    if (out.sizes() != at::IntArrayRef(all.shape) ||
+        !(fits_out || may_hold(out, result, operands, most == kAnySize)) ||
         !may_write(out, operands))
       return std::nullopt;
     planned.out = out;
   } else if (is_cast_otherwise(what, operands, types->common)) {
     return std::nullopt;
   } else {
-    planned.out = make_output(*shape, strides_of(what.recipe, operands, *shape),
+    planned.out = make_output(all.shape, strides_of(what.recipe, operands, all),
                               result, *planned.site);
   }
-
-  planned.loss = loss_of(price);
-  Deferred& deferred = planned.deferred;
-  Request& request = deferred.request;
-  request.recipe = what.recipe;
-  request.operands = static_cast<std::uint8_t>(operands.size());
-  request.compute =
-      *dtype_of(computed_type(what.recipe, types->common, device.is_cpu()));
-  request.out_dtype = *dtype_of(planned.out.scalar_type());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].is_number()) {
-      put_number(request, i, operands[i].number, what, types->common,
-                 device.is_cpu());
-      continue;
-    }
-    const Tensor& tensor = *operands[i].tensor;
-    put_tensor(request, i, tensor, *dtype_of(tensor.scalar_type()));
-    deferred.needs.add(tensor);
-  }
-  put_out(request, planned.out, !out.defined());
-  deferred.needs.add_out(planned.out);
-  if (!is_flat(operands, planned.out))
-    put_views(deferred, operands, planned.out);
+  write(planned.deferred, what, operands, all, types->common, planned.out,
+        !out.defined());
   return planned;
-}
-
-Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
-                     const Tensor& out, std::int64_t most) {
-  auto planned = plan(what, operands, out, std::nullopt, most);
-  if (!planned) return {};
-  pending.add(planned->deferred, *planned->site);
-  if (planned->loss != 0) pending.correct_saved(-planned->loss);
-  return std::move(planned->out);
 }
 
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out, std::int64_t most) {
   const Tensor* first = operands[0].tensor;
-  if (first != nullptr && what.rule == Rule::Select && !out.defined()) {
-    Tensor quick = defer_fast_where(*first, operands[1], operands[2]);
-    if (C10_LIKELY(quick.defined())) return quick;
-  } else if (first != nullptr && operands.size() <= 2 && out.defined()) {
-    const Tensor none;
-    const Tensor* other = operands.size() == 1 ? &none : operands[1].tensor;
-    if (other != nullptr && defer_fast_out(what, *first, *other, out))
+  if (first != nullptr && operands.size() <= 2 && out.defined()) {
+    if (operands.size() == 1
+            ? try_alike(what, out, out, nullptr, *first)
+            : !operands[1].is_number() &&
+                  defer_alike(what, *first, *operands[1].tensor, out))
       return out;
+  } else if (first != nullptr && what.rule == Rule::Select && !out.defined()) {
+    Tensor made;
+    if (C10_LIKELY(try_alike_where(what, operands, made))) return made;
   }
   return defer_planned(what, operands, out, most);
+}
+
+Tensor defer(const Elementwise& what, const Tensor& tensor) {
+  Tensor out;
+  if (C10_LIKELY(try_alike(what, tensor, out, nullptr, tensor))) return out;
+  return defer_planned(what, {.tensor = &tensor});
+}
+
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const Tensor& other) {
+  Tensor out;
+  if (C10_LIKELY(try_alike(what, tensor, out, nullptr, tensor, other)))
+    return out;
+  return defer_planned(what, {.tensor = &tensor}, {.tensor = &other});
+}
+
+Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
+             bool is_number_first) {
+  Tensor out;
+  if (is_number_first) {
+    if (C10_LIKELY(try_alike(what, tensor, out, nullptr, number, tensor)))
+      return out;
+    return defer_planned(what, {.number = number}, {.tensor = &tensor});
+  }
+  if (C10_LIKELY(try_alike(what, tensor, out, nullptr, tensor, number)))
+    return out;
+  return defer_planned(what, {.tensor = &tensor}, {.number = number});
 }
 
 Tensor defer(const Elementwise& what, const Tensor& tensor,
@@ -460,23 +468,28 @@ Tensor defer(const Elementwise& what, const Tensor& tensor,
   // It keeps whole numbers apart, which matters to whole tensors alone.
   if (at::isFloatingType(tensor.scalar_type()))
     return defer(what, tensor, number.toDouble());
-  const Operand operands[] = {{.tensor = &tensor}, {.number = number}};
-  return defer_planned(what, operands);
+  return defer_planned(what, {.tensor = &tensor}, {.number = number});
+}
+
+bool defer_alike(const Elementwise& what, const Tensor& tensor,
+                 const Tensor& other, const Tensor& out,
+                 PyObject* const* objects) {
+  return try_alike(what, out, out, objects, tensor, other);
 }
 
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const Tensor& other) {
-  if (C10_LIKELY(defer_fast_into(what, out, other))) return true;
-  const Operand operands[] = {{.tensor = &out}, {.tensor = &other}};
-  return defer_planned(what, operands, out).defined();
+  return C10_LIKELY(defer_alike(what, out, other, out)) ||
+         defer_planned(what, {.tensor = &out}, {.tensor = &other}, out)
+             .defined();
 }
 
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const c10::Scalar& number) {
   if (number.isComplex()) return false;
-  if (defer_fast_into(what, out, number.toDouble())) return true;
-  const Operand operands[] = {{.tensor = &out}, {.number = number}};
-  return defer_planned(what, operands, out).defined();
+  return try_alike(what, out, out, nullptr, out, number.toDouble()) ||
+         defer_planned(what, {.tensor = &out}, {.number = number}, out)
+             .defined();
 }
 
 }  // namespace gpuos::bridge

@@ -10,12 +10,6 @@
 
 namespace gpuos::bridge {
 
-/// The parts of an operation that do not change from call to call.
-struct Elementwise {
-  Recipe recipe{};
-  Rule rule{};
-};
-
 /// The recipe with a factor for the second operand, of Add and Sub.
 constexpr Recipe with_factor(Recipe recipe) {
   return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
@@ -39,8 +33,7 @@ std::optional<Planned> plan(const Elementwise& what,
                             std::optional<at::ScalarType> type = {},
                             std::int64_t most = size_threshold());
 
-/// Puts it off: the quick way of fast_path.h where that leads, else plan() and
-/// Pending::add(). Undefined: PyTorch must do it.
+/// Puts it off. Undefined: PyTorch must do it.
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
 
@@ -53,6 +46,11 @@ Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
              bool is_number_first = false);
 Tensor defer(const Elementwise& what, const Tensor& tensor,
              const c10::Scalar& number);
+/// Writes into `out` only if it and the operands are alike, which most are.
+/// `objects` are the Python objects of all three, under the GIL, or null.
+bool defer_alike(const Elementwise& what, const Tensor& tensor,
+                 const Tensor& other, const Tensor& out,
+                 PyObject* const* objects = nullptr);
 /// In place. Returns false if PyTorch must do it.
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const Tensor& other);

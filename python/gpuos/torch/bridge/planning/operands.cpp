@@ -1,6 +1,7 @@
 #include "planning/operands.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "pytorch/keys.h"
@@ -22,14 +23,30 @@ int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
   return 0;
 }
 
-bool are_channels_last(std::span<const Operand> operands,
-                       at::IntArrayRef shape) {
-  return shape.size() == 4 &&
-         std::all_of(operands.begin(), operands.end(), [&](const auto& each) {
-           return each.is_number() ||
-                  (each.tensor->sizes() == shape &&
-                   each.tensor->is_contiguous(at::MemoryFormat::ChannelsLast));
-         });
+/// Returns the strides of `tensor` as it is broadcast to `shape`.
+Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape) {
+  Dims strides(shape.size(), 0);
+  const at::IntArrayRef sizes = tensor.sizes();
+  const std::size_t skipped = shape.size() - sizes.size();
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != 1 || shape[skipped + d] == 1)
+      strides[skipped + d] = tensor.stride(static_cast<std::int64_t>(d));
+  return strides;
+}
+
+/// Broadcasts `shape` to `sizes` too. False: they do not fit.
+bool broadcast_to(at::IntArrayRef sizes, Dims& shape) {
+  if (sizes.size() > shape.size())
+    shape.insert(shape.begin(), sizes.size() - shape.size(), 1);
+  const std::size_t skipped = shape.size() - sizes.size();
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    std::int64_t& size = shape[skipped + d];
+    if (size == 1)
+      size = sizes[d];
+    else if (sizes[d] != 1 && sizes[d] != size)
+      return false;
+  }
+  return true;
 }
 
 /// Returns the range from its first element to the end of its last. It must
@@ -67,67 +84,73 @@ std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
   }
 }
 
-std::optional<Dims> broadcast_shape(std::span<const Operand> operands) {
-  Dims shape;
-  for (const Operand& operand : operands) {
-    if (operand.is_number()) continue;
-    const at::IntArrayRef sizes = operand.tensor->sizes();
-    if (sizes.size() > shape.size())
-      shape.insert(shape.begin(), sizes.size() - shape.size(), 1);
-    const std::size_t skipped = shape.size() - sizes.size();
-    for (std::size_t d = 0; d < sizes.size(); ++d) {
-      std::int64_t& size = shape[skipped + d];
-      if (size == 1)
-        size = sizes[d];
-      else if (sizes[d] != 1 && sizes[d] != size)
-        return std::nullopt;
-    }
-  }
-  return shape;
-}
-
-Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape) {
-  Dims strides(shape.size(), 0);
-  const at::IntArrayRef sizes = tensor.sizes();
-  const std::size_t skipped = shape.size() - sizes.size();
-  for (std::size_t d = 0; d < sizes.size(); ++d)
-    if (sizes[d] != 1 || shape[skipped + d] == 1)
-      strides[skipped + d] = tensor.stride(static_cast<std::int64_t>(d));
-  return strides;
-}
-
-Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
-                    bool counts_numbers) {
-  c10::SmallVector<Dims, kMaxRequestOperands> strides;
-  bool are_contiguous = !counts_numbers;
-  bool have_same_layout = !counts_numbers;
-  const Tensor* first = nullptr;
+bool broadcast(std::span<const Operand> operands, Broadcast& all) {
+  for (const Operand& operand : operands)
+    if (!operand.is_number() &&
+        !broadcast_to(operand.tensor->sizes(), all.shape))
+      return false;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
     const Tensor& tensor = *operand.tensor;
-    if (first == nullptr) first = &tensor;
-    are_contiguous =
-        are_contiguous && tensor.sizes() == shape && tensor.is_contiguous();
-    have_same_layout = have_same_layout && tensor.sizes() == shape &&
-                       tensor.is_non_overlapping_and_dense() &&
-                       tensor.strides() == first->strides();
-    strides.push_back(expanded_strides(tensor, shape));
+    const bool is_whole = tensor.sizes() == at::IntArrayRef(all.shape);
+    all.strides.push_back(expanded_strides(tensor, all.shape));
+    all.are_contiguous =
+        all.are_contiguous && is_whole && tensor.is_contiguous();
+    all.have_one_layout = all.have_one_layout && is_whole &&
+                          tensor.is_non_overlapping_and_dense() &&
+                          all.strides.back() == all.strides.front();
+    all.are_channels_last =
+        all.are_channels_last && is_whole && all.shape.size() == 4 &&
+        tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
   }
-  if (are_contiguous || shape.size() <= 1) return {};
+  return true;
+}
+
+std::int64_t Broadcast::elems() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return count;
+}
+
+std::int64_t Broadcast::runs() const {
+  if (have_one_layout) return 0;
+  constexpr std::int64_t kUnknown = -1;
+  std::array<std::int64_t, kMaxRequestOperands> steps;
+  steps.fill(kUnknown);
+  std::int64_t run = 1;
+  bool goes_on = true;
+  std::int64_t runs = 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] == 1) continue;
+    for (std::size_t i = 0; i < strides.size() && goes_on; ++i) {
+      if (steps[i] == kUnknown) steps[i] = strides[i][d];
+      goes_on = strides[i][d] == steps[i] * run;
+    }
+    (goes_on ? run : runs) *= shape[d];
+  }
+  return runs == 1 ? 0 : runs;
+}
+
+bool Broadcast::is_flat(const Tensor& out) const {
+  if (out.is_contiguous()) return are_contiguous;
+  return have_one_layout && out.strides() == at::IntArrayRef(strides[0]);
+}
+
+Dims Broadcast::output_strides(bool counts_numbers) const {
+  if ((are_contiguous && !counts_numbers) || shape.size() <= 1) return {};
   // PyTorch asks this before it looks at strides. The strides of an axis of
   // size 1 are new ones.
-  if (!counts_numbers && are_channels_last(operands, shape)) {
+  if (!counts_numbers && are_channels_last) {
     const auto found = c10::get_channels_last_strides_2d(shape);
-    return Dims(found.begin(), found.end());
+    return {found.begin(), found.end()};
   }
-  if (have_same_layout)
-    return Dims(first->strides().begin(), first->strides().end());
+  if (!counts_numbers && have_one_layout) return strides[0];
   // Innermost first, sorted by insertion as PyTorch does it: the comparison is
   // no order, so the way matters.
   const std::size_t rank = shape.size();
-  Dims order(rank);
-  for (std::size_t d = 0; d < rank; ++d)
-    order[d] = static_cast<std::int64_t>(rank - 1 - d);
+  Dims order;
+  for (std::size_t d = rank; d-- > 0;)
+    order.push_back(static_cast<std::int64_t>(d));
   for (std::size_t i = 1; i < rank; ++i) {
     std::size_t moving = i;
     for (std::size_t k = i; k-- > 0;) {

@@ -60,18 +60,33 @@ inline bool is_usual_tensor(const Tensor& tensor) {
 
 using Dims = c10::SmallVector<std::int64_t, 8>;
 
-/// Returns the shape that all are broadcast to, or empty if they do not fit
-/// each other.
-std::optional<Dims> broadcast_shape(std::span<const Operand> operands);
-Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);
+/// The tensors among the operands of a call, broadcast to one shape.
+struct Broadcast {
+  Dims shape;
+  /// The strides of each tensor, 0 for a repeated dimension.
+  c10::SmallVector<Dims, kMaxRequestOperands> strides;
+  bool are_contiguous = true;   // all have this shape, and are contiguous
+  bool have_one_layout = true;  // all have this shape, and one dense layout
+  bool are_channels_last = true;
 
-/// Returns the strides that PyTorch gives the result of an elementwise
-/// operation: the operands' order of dimensions, without gaps. An empty result
-/// means C order. `counts_numbers`: one operand is a number, which PyTorch
-/// makes a tensor without dimensions. Then dimensions are sorted even if all
-/// operands have one order.
-Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
-                    bool counts_numbers = false);
+  std::int64_t elems() const;
+  /// Returns the number of runs in a walk over the shape, or 0 for one run.
+  /// Within a run each operand has a constant stride.
+  std::int64_t runs() const;
+  /// Returns whether the tensors and `out` are the same elements in the same
+  /// order of memory. `out` has this shape.
+  bool is_flat(const Tensor& out) const;
+  /// Returns the strides that PyTorch gives the result of an elementwise
+  /// operation: the operands' order of dimensions, without gaps. An empty
+  /// result means C order. `counts_numbers`: one operand is a number, which
+  /// PyTorch makes a tensor without dimensions. Then dimensions are sorted even
+  /// if all operands have one order.
+  Dims output_strides(bool counts_numbers) const;
+};
+
+/// Broadcasts the operands to each other and to the shape that `all` has.
+/// False: they do not fit.
+bool broadcast(std::span<const Operand> operands, Broadcast& all);
 
 /// `strides` are in elements. Rank 0 to 8.
 TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,

@@ -38,21 +38,25 @@ double rounded(double number, at::ScalarType type) {
 
 }  // namespace
 
-void put_number(Request& request, std::size_t i, const c10::Scalar& number,
-                const Elementwise& what, at::ScalarType common, bool is_cpu) {
+void put_real(Request& request, std::size_t i, double number,
+              const Elementwise& what, at::ScalarType common, bool is_cpu) {
   request.numbers |= static_cast<std::uint8_t>(1u << i);
   request.owners[i] = nullptr;
+  request.values[i] = std::bit_cast<std::uint64_t>(
+      rounds_number(what, i, is_cpu) ? rounded(number, common) : number);
+  request.dtypes[i] = DType::Float64;
+}
+
+void put_number(Request& request, std::size_t i, const c10::Scalar& number,
+                const Elementwise& what, at::ScalarType common, bool is_cpu) {
   const bool is_whole = number.isIntegral(/*includeBool=*/true);
-  if (is_whole && !at::isFloatingType(common)) {
-    request.integers |= static_cast<std::uint8_t>(1u << i);
-    request.values[i] = static_cast<std::uint64_t>(number.toLong());
-    request.dtypes[i] = DType::Int64;
-  } else {
-    const double value = number.toDouble();
-    request.values[i] = std::bit_cast<std::uint64_t>(
-        rounds_number(what, i, is_cpu) ? rounded(value, common) : value);
-    request.dtypes[i] = DType::Float64;
-  }
+  if (!is_whole || at::isFloatingType(common))
+    return put_real(request, i, number.toDouble(), what, common, is_cpu);
+  request.numbers |= static_cast<std::uint8_t>(1u << i);
+  request.integers |= static_cast<std::uint8_t>(1u << i);
+  request.owners[i] = nullptr;
+  request.values[i] = static_cast<std::uint64_t>(number.toLong());
+  request.dtypes[i] = DType::Int64;
 }
 
 }  // namespace gpuos::bridge

@@ -92,10 +92,11 @@ Dims result_shape(const Tensor& tensor, std::uint8_t axes, bool keepdims) {
 void add_array(Deferred& deferred, const Tensor& tensor) {
   Request& request = deferred.request;
   const std::size_t i = request.operands++;
-  put_tensor(request, i, tensor, *dtype_of(tensor.scalar_type()));
+  const DType dtype = *dtype_of(tensor.scalar_type());
+  put_array(request, i, tensor, dtype, address_of(tensor));
   deferred.needs.add(tensor);
-  deferred.views.push_back(view_of(address_of(tensor), request.dtypes[i],
-                                   tensor.sizes(), tensor.strides()));
+  deferred.views.push_back(
+      view_of(address_of(tensor), dtype, tensor.sizes(), tensor.strides()));
 }
 
 void add_number(Request& request, double number) {
@@ -195,12 +196,12 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
-  request.recipe = what.recipe;
+  request.function = function_of(what.recipe);
   request.compute = *dtype_of(types->compute);
   request.out_dtype = *dtype_of(types->result);
   request.axes = *axes;
   request.keepdims = arguments.keepdims;
-  put_out(request, planned.out, !given.defined());
+  put_out(request, planned.out, !given.defined(), address_of(planned.out));
   deferred.views.push_back(view_of(request.out, request.out_dtype,
                                    planned.out.sizes(), planned.out.strides()));
   add_array(deferred, tensor);

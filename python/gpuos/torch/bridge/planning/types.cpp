@@ -1,9 +1,12 @@
 #include "planning/types.h"
 
+#include <ATen/native/TypeProperties.h>
 #include <c10/core/DefaultDtype.h>
 
 #include <cmath>
 #include <limits>
+
+#include "planning/operands.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -20,6 +23,112 @@ double largest(at::ScalarType type) {
     default:
       return std::numeric_limits<double>::max();
   }
+}
+
+/// Returns whether a number of powers and remainders fits a floating dtype.
+/// PyTorch's kernels round it first, some to half types, and few take the
+/// smallest numbers.
+bool fits_as_rounded(double number, at::ScalarType type) {
+  const double size = std::fabs(number);
+  switch (type) {
+    case at::kHalf:
+      return number == static_cast<double>(static_cast<at::Half>(number));
+    case at::kBFloat16:
+      return number == static_cast<double>(static_cast<at::BFloat16>(number));
+    case at::kFloat:
+      return size == 0 || !(size < std::numeric_limits<float>::min());
+    default:
+      return size == 0 || !(size < std::numeric_limits<double>::min());
+  }
+}
+
+/// Returns whether PyTorch makes the power of products, each rounded to the
+/// half type.
+bool is_product_of_halves(double exponent, at::ScalarType type,
+                          c10::Device device) {
+  return device.is_cpu() && type == at::kBFloat16 &&
+         (exponent == 3 || exponent == -2);
+}
+
+std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
+  at::native::ResultTypeState state;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) {
+      if (operand.number.isComplex()) return std::nullopt;
+      state = at::native::update_result_type_state(operand.number, state);
+    } else {
+      state = at::native::update_result_type_state(*operand.tensor, state);
+    }
+  }
+  return at::native::result_type(state);
+}
+
+/// Conditions and masks are bool. For other dtypes PyTorch warns or raises.
+bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
+  if (rule != Rule::Select && rule != Rule::Masked) return true;
+  const Operand& condition = operands[rule == Rule::Select ? 0 : 1];
+  return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
+}
+
+/// Returns whether PyTorch refuses these operands or has special rules for
+/// them.
+bool has_special_types(const Elementwise& what,
+                       std::span<const Operand> operands) {
+  const bool subtracts =
+      what.recipe == Recipe::Subtract || what.recipe == Recipe::SubScaled;
+  const bool clamps = what.recipe == Recipe::Clamp ||
+                      what.recipe == Recipe::ClampMin ||
+                      what.recipe == Recipe::ClampMax;
+  const Tensor* first = operands[0].tensor;
+  for (const Operand& operand : operands) {
+    if (subtracts && is_bool(operand)) return true;
+    if (operand.is_number()) continue;
+    const at::ScalarType type = operand.tensor->scalar_type();
+    if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
+    // The meaning of bounds of another dtype depends on the device.
+    if (clamps && first != nullptr && type != first->scalar_type()) return true;
+    if (rounds_quotient(what.recipe) && is_half(type)) return true;
+  }
+  return false;
+}
+
+/// Returns whether PyTorch casts a tensor of another dtype to the half type
+/// `common` and so rounds it before it computes. On the CPU it treats factors
+/// and divisors of one element as numbers. Operators that select an operand
+/// round once.
+bool is_rounded_first(const Elementwise& what,
+                      std::span<const Operand> operands,
+                      at::ScalarType common) {
+  if (!is_half(common) || what.rule == Rule::Copy ||
+      what.rule == Rule::Select || what.rule == Rule::Masked ||
+      what.rule == Rule::Fill)
+    return false;
+  const bool keeps_last =
+      what.recipe == Recipe::Multiply || what.recipe == Recipe::Divide;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_number()) continue;
+    const Tensor& tensor = *operands[i].tensor;
+    const at::ScalarType type = tensor.scalar_type();
+    const bool is_number =
+        tensor.is_cpu() && keeps_last && i == 1 && tensor.numel() == 1;
+    if (type != common && c10::elementSize(type) > 1 && !is_number) return true;
+  }
+  return false;
+}
+
+/// The dtypes by the rule alone: what is computed in, and the result.
+std::optional<std::pair<at::ScalarType, at::ScalarType>> types_by(
+    Rule rule, at::ScalarType promoted) {
+  if (!dtype_of(promoted)) return std::nullopt;
+  const bool floating = at::isFloatingType(promoted);
+  at::ScalarType common = promoted;
+  if ((rule == Rule::Arithmetic && promoted == at::kBool) ||
+      (rule == Rule::Floating && !floating) ||
+      (rule == Rule::Bitwise && floating))
+    return std::nullopt;
+  if (rule == Rule::Float && !floating)
+    common = c10::get_default_dtype_as_scalartype();
+  return std::pair{common, gives_bool(rule) ? at::kBool : common};
 }
 
 }  // namespace
@@ -48,45 +157,60 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
   }
 }
 
-bool fits_as_rounded(double number, at::ScalarType type) {
-  const double size = std::fabs(number);
-  switch (type) {
-    case at::kHalf:
-      return number == static_cast<double>(static_cast<at::Half>(number));
-    case at::kBFloat16:
-      return number == static_cast<double>(static_cast<at::BFloat16>(number));
-    case at::kFloat:
-      return size == 0 || !(size < std::numeric_limits<float>::min());
+bool is_unusual(const c10::Scalar& number, const Elementwise& what,
+                at::ScalarType common, c10::Device device) {
+  if (takes_any_number(what.recipe) && at::isFloatingType(common)) return false;
+  if (!fits(number, common)) return true;
+  switch (what.recipe) {
+    case Recipe::Power:
+      if (is_product_of_halves(number.toDouble(), common, device)) return true;
+      [[fallthrough]];
+    case Recipe::TorchRemainder:
+    case Recipe::Fmod:
+      return !fits_as_rounded(number.toDouble(), common);
+    case Recipe::Elu:
+    case Recipe::LeakyRelu:
+    case Recipe::Softplus:
+      return !std::isfinite(number.toDouble());
     default:
-      return size == 0 || !(size < std::numeric_limits<double>::min());
+      return false;
   }
 }
 
-std::optional<ResultTypes> types_of(Rule rule, at::ScalarType promoted) {
-  if (!dtype_of(promoted)) return std::nullopt;
-  const bool floating = at::isFloatingType(promoted);
-  switch (rule) {
-    case Rule::Arithmetic:
-      if (promoted == at::kBool) return std::nullopt;
-      return ResultTypes{promoted, promoted};
-    case Rule::Float: {
-      if (floating) return ResultTypes{promoted, promoted};
-      const auto type = c10::get_default_dtype_as_scalartype();
-      return ResultTypes{type, type};
-    }
-    case Rule::Floating:
-      if (!floating) return std::nullopt;
-      return ResultTypes{promoted, promoted};
-    case Rule::Comparison:
-    case Rule::Test:
-    case Rule::Logical:
-      return ResultTypes{promoted, at::kBool};
-    case Rule::Bitwise:
-      if (floating) return std::nullopt;
-      return ResultTypes{promoted, promoted};
-    default:
-      return ResultTypes{promoted, promoted};
-  }
+std::span<const Operand> typed_operands(Rule rule,
+                                        std::span<const Operand> operands) {
+  if (rule == Rule::Select) return operands.subspan(1);
+  if (rule == Rule::Masked) return operands.first(1);
+  if (rule == Rule::Fill) return operands.subspan(2);
+  return operands;
+}
+
+std::optional<ResultTypes> types_of(const Elementwise& what,
+                                    std::span<const Operand> operands,
+                                    c10::Device device) {
+  if (!has_bool_condition(what.rule, operands) ||
+      has_special_types(what, operands))
+    return std::nullopt;
+  const auto promoted = promoted_type(typed_operands(what.rule, operands));
+  if (!promoted) return std::nullopt;
+  const auto types = types_by(what.rule, *promoted);
+  if (!types) return std::nullopt;
+  const auto [common, result] = *types;
+  for (const Operand& operand : operands)
+    if (operand.is_number() && is_unusual(operand.number, what, common, device))
+      return std::nullopt;
+  if (is_rounded_first(what, operands, common)) return std::nullopt;
+  return ResultTypes{*promoted, common, result};
+}
+
+DType compute_type(Recipe recipe, at::ScalarType common, bool is_cpu) {
+  // PyTorch's kernels of the CPU add a product of float32 without rounding it.
+  // In float64 the product is exact.
+  const bool adds_product =
+      recipe == Recipe::AddScaled || recipe == Recipe::SubScaled;
+  return *dtype_of(is_cpu && adds_product && common == at::kFloat
+                       ? at::kDouble
+                       : opmath_of(common));
 }
 
 }  // namespace gpuos::bridge

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "gpuos/dtype.h"
+#include "pytorch/functions.h"
 
 namespace gpuos::bridge {
 
@@ -27,6 +29,23 @@ enum class Rule : std::uint8_t {
   Fill,        // where(true, a number, the tensor)
   Copy         // the output's dtype is given
 };
+
+/// The parts of an operation that do not change from call to call.
+struct Elementwise {
+  Recipe recipe{};
+  Rule rule{};
+};
+
+/// Returns whether the result is bool, whatever the operands are.
+constexpr bool gives_bool(Rule rule) {
+  return rule == Rule::Comparison || rule == Rule::Test ||
+         rule == Rule::Logical;
+}
+/// Returns whether the quotient is rounded to the dtype, and then to a whole
+/// number.
+constexpr bool rounds_quotient(Recipe recipe) {
+  return recipe == Recipe::FloorDivide || recipe == Recipe::DivTrunc;
+}
 
 /// Empty for dtypes that are left to PyTorch.
 inline std::optional<DType> dtype_of(at::ScalarType type) {
@@ -67,25 +86,46 @@ inline at::ScalarType opmath_of(at::ScalarType type) {
 /// Returns whether an operation in `common` takes the number as it is. PyTorch
 /// raises, or wraps, for the others.
 bool fits(const c10::Scalar& number, at::ScalarType common);
-/// Returns whether a number of powers and remainders fits a floating dtype.
-/// PyTorch's kernels round it first, some to half types, and few take the
-/// smallest numbers.
-bool fits_as_rounded(double number, at::ScalarType type);
-
-/// Returns whether PyTorch makes the power of products, each rounded to the
-/// half type.
-inline bool is_product_of_halves(double exponent, at::ScalarType type,
-                                 c10::Device device) {
-  return device.is_cpu() && type == at::kBFloat16 &&
-         (exponent == 3 || exponent == -2);
+/// Returns whether PyTorch computes with any number and a floating dtype in the
+/// usual way, also with one that the dtype has no room for.
+constexpr bool takes_any_number(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::Add:
+    case Recipe::Subtract:
+    case Recipe::Multiply:
+    case Recipe::Divide:
+    case Recipe::Less:
+    case Recipe::LessEqual:
+    case Recipe::Greater:
+    case Recipe::GreaterEqual:
+    case Recipe::Equal:
+    case Recipe::NotEqual:
+      return true;
+    default:
+      return false;
+  }
 }
+/// Returns whether PyTorch refuses a number, or computes it in a special way.
+bool is_unusual(const c10::Scalar& number, const Elementwise& what,
+                at::ScalarType common, c10::Device device);
+
+struct Operand;
 
 struct ResultTypes {
-  at::ScalarType common{};  // of the operands, promoted
+  at::ScalarType promoted{};  // the dtype of the operands that decide it
+  at::ScalarType common{};    // they are cast to it
   at::ScalarType result{};
 };
 
-/// Empty if PyTorch would raise, or computes it in a way that is not ours.
-std::optional<ResultTypes> types_of(Rule rule, at::ScalarType promoted);
+/// Decides the dtypes of an operation on a device. Empty if PyTorch would
+/// raise, or computes it in a way that is not ours.
+std::optional<ResultTypes> types_of(const Elementwise& what,
+                                    std::span<const Operand> operands,
+                                    c10::Device device);
+/// Returns the operands that decide the dtype: not conditions and masks.
+std::span<const Operand> typed_operands(Rule rule,
+                                        std::span<const Operand> operands);
+/// Returns the dtype that requests compute in.
+DType compute_type(Recipe recipe, at::ScalarType common, bool is_cpu);
 
 }  // namespace gpuos::bridge

@@ -16,10 +16,12 @@ struct Modes {
   const c10::impl::PODLocalDispatchKeySet* keys = nullptr;
   const at::impl::PythonTorchFunctionTLS* functions = nullptr;
 };
-extern constinit thread_local Modes modes_of_thread GPUOS_NEAR_TLS;
+inline constinit thread_local Modes modes_of_thread GPUOS_NEAR_TLS;
 
-/// Fills modes_of_thread in.
-void find_modes() noexcept;
+[[gnu::noinline]] inline void find_modes() noexcept {
+  modes_of_thread = {&c10::impl::raw_local_dispatch_key_set,
+                     &at::impl::PythonTorchFunctionTLS::get_state()};
+}
 
 inline const Modes& modes() noexcept {
   if (C10_UNLIKELY(modes_of_thread.keys == nullptr)) find_modes();

@@ -9,7 +9,7 @@
 // for correctness, not for speed: requests hold tensors instead of their
 // memory.
 // - Methods and functions such as torch.Tensor.add and torch.relu
-// (method_overrides.cpp, function_overrides.cpp) are replaced for speed.
+// (overrides.cpp) are replaced for speed.
 // Otherwise such a call goes through PyTorch's parser and dispatcher, and saves
 // 300 ns on a processor instead of 900 (kCpuPrices of costs.h).
 #pragma once
@@ -43,27 +43,19 @@ inline setter replace_setter(PyObject* found, setter ours) {
   return std::exchange(definition->set, ours);
 }
 
-/// Returns where Python's call of `found` goes: a method that takes a tuple and
-/// a dict, as PyTorch's do, or a function of Python. It is null for others.
+/// Returns where Python's call of `found` goes: a method or built-in function
+/// that takes a tuple and a dict, as PyTorch's do, or a function of Python. A
+/// built-in function has an empty entry. Null: `found` is none of these.
 inline vectorcallfunc* entry_of(PyObject* found) {
   constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
   if (PyFunction_Check(found))
     return &reinterpret_cast<PyFunctionObject*>(found)->vectorcall;
-  if (Py_TYPE(found) != &PyMethodDescr_Type ||
-      definition_of(found)->ml_flags != kBoth)
+  const PyMethodDef* definition = definition_of(found);
+  if (definition == nullptr || (definition->ml_flags & kBoth) != kBoth)
     return nullptr;
-  return &reinterpret_cast<PyMethodDescrObject*>(found)->vectorcall;
-}
-
-/// Returns the slot of Python's vectorcall entry of a built-in function that
-/// takes a tuple and a dict, as PyTorch's do. It is empty unless other code has
-/// set it. Null: `function` is no such function.
-inline vectorcallfunc* quick_entry_of(PyObject* function) {
-  constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
-  if (!PyCFunction_CheckExact(function) ||
-      (PyCFunction_GET_FLAGS(function) & kBoth) != kBoth)
-    return nullptr;
-  return &reinterpret_cast<PyCFunctionObject*>(function)->vectorcall;
+  return PyCFunction_CheckExact(found)
+             ? &reinterpret_cast<PyCFunctionObject*>(found)->vectorcall
+             : &reinterpret_cast<PyMethodDescrObject*>(found)->vectorcall;
 }
 
 }  // namespace gpuos::bridge

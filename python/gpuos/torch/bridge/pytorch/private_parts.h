@@ -12,8 +12,8 @@
 // - a thread's function modes: they see every call, so none may be missed. A
 // public query takes a call into another library each time.
 //
-// storage_setters.cpp and function_overrides.cpp write into objects of
-// PyTorch's Python module; patches.h has that.
+// storage_setters.cpp and overrides.cpp write into objects of PyTorch's
+// Python module; patches.h has that.
 #pragma once
 
 #include <ATen/PythonTorchFunctionTLS.h>

@@ -1,4 +1,4 @@
-#include "entry/method_overrides.h"
+#include "entry/setup.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -10,9 +10,9 @@
 #include "entry/override_calls.h"
 #include "entry/table.h"
 #include "flush/pass_through.h"
-#include "pytorch/errors.h"
 #include "pytorch/keys.h"
 #include "pytorch/patches.h"
+#include "pytorch/python.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -27,11 +27,21 @@ enum Method : std::size_t {
           GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
               kClamp,
+// Functions of the module torch follow.
+#define GPUOS_NAME_FUNCTION(name, line) f_##name,
+  GPUOS_UNARY_NAMES(GPUOS_NAME_FUNCTION) GPUOS_BINARY_NAMES(GPUOS_NAME_FUNCTION)
+      GPUOS_ROW_NAMES(GPUOS_NAME_FUNCTION)
+#undef GPUOS_NAME_FUNCTION
+          kPowerFunction,
+  kClampFunction,
+  kWhereFunction,
   kMethods
 };
+constexpr bool is_function(std::size_t method) { return method > kClamp; }
 
-/// A method of PyTorch and its replacement. Unary methods take no arguments,
-/// and Python calls the function in their definition. The others have an entry.
+/// A method or function of PyTorch and its replacement. Unary methods take no
+/// arguments, and Python calls the function in their definition. The others
+/// have an entry, which is null for functions.
 struct Replaced {
   PyObject* object = nullptr;  // while ours is called
   vectorcallfunc entry = nullptr;
@@ -105,12 +115,31 @@ bool prepare_original(std::optional<PassThrough>& pass, bool writes) {
   return look_around();
 }
 
+/// Calls a function of the module torch with the tuple and the dict that it
+/// expects.
+PyObject* call_with_tuple(PyObject* function, PyObject* const* arguments,
+                          Py_ssize_t count, PyObject* names) {
+  THPObjectPtr positional(PyTuple_New(count));
+  THPObjectPtr named(names == nullptr ? nullptr : PyDict_New());
+  if (!positional || (names != nullptr && !named)) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(arguments[i]));
+  for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_GET_SIZE(names); ++i)
+    if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i),
+                       arguments[count + i]) != 0)
+      return nullptr;
+  return PyCFunction_Type.tp_call(function, positional.get(), named.get());
+}
+
 PyObject* call_original(Method method, PyObject* object,
                         PyObject* const* arguments, std::size_t flags,
                         PyObject* names, bool writes = false) {
   std::optional<PassThrough> pass;
   if (!prepare_original(pass, writes || names != nullptr)) return nullptr;
-  return replaced[method].entry(object, arguments, flags, names);
+  const vectorcallfunc entry = replaced[method].entry;
+  return entry != nullptr ? entry(object, arguments, flags, names)
+                          : call_with_tuple(object, arguments,
+                                            PyVectorcall_NARGS(flags), names);
 }
 
 /// Calls `take` or PyTorch. `take` gets the number of further arguments. It is
@@ -201,20 +230,25 @@ PyObject* rows(PyObject* object, PyObject* const* arguments, std::size_t flags,
   });
 }
 
-template <Method kMethod>
-PyObject* power(PyObject* object, PyObject* const* arguments, std::size_t flags,
-                PyObject* names) {
+template <Method kMethod, Recipe kRecipe, Rule kRule>
+PyObject* unary_function(PyObject* object, PyObject* const* arguments,
+                         std::size_t flags, PyObject* names) {
   return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
-    if (count != 1 || names != nullptr) return Tensor();
-    return take_power(arguments[0], arguments[1]);
+    if (count != 0 || names != nullptr) return Tensor();
+    return take_unary({kRecipe, kRule}, arguments[0]);
   });
 }
 
-PyObject* clamp_method(PyObject* object, PyObject* const* arguments,
-                       std::size_t flags, PyObject* names) {
-  return call(kClamp, object, arguments, flags, names, [&](Py_ssize_t count) {
-    if (count != 2 || names != nullptr) return Tensor();
-    return take_clamp(arguments[0], arguments[1], arguments[2]);
+/// `kTake` takes the tensor and `kCount` further arguments.
+template <Method kMethod, auto kTake, Py_ssize_t kCount>
+PyObject* of_all(PyObject* object, PyObject* const* arguments,
+                 std::size_t flags, PyObject* names) {
+  return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != kCount || names != nullptr) return Tensor();
+    if constexpr (kCount == 1)
+      return kTake(arguments[0], arguments[1]);
+    else
+      return kTake(arguments[0], arguments[1], arguments[2]);
   });
 }
 
@@ -245,10 +279,24 @@ constexpr std::array<Ours, kMethods> kOurs = {{
 #define GPUOS_ROWS(name, line) {#name, &rows<k_##name, named_row(#line)>},
                     GPUOS_ROW_NAMES(GPUOS_ROWS)
 #undef GPUOS_ROWS
-#define GPUOS_POWER(name) {#name, &power<k_##name>},
+#define GPUOS_POWER(name) {#name, &of_all<k_##name, take_power, 1>},
                         GPUOS_POWER_METHODS(GPUOS_POWER)
 #undef GPUOS_POWER
-                            {"clamp", &clamp_method},
+                            {"clamp", &of_all<kClamp, take_clamp, 2>},
+#define GPUOS_UNARY(name, line) \
+  {#name, &unary_function<f_##name, named(#line).recipe, named(#line).rule>},
+    GPUOS_UNARY_NAMES(GPUOS_UNARY)
+#undef GPUOS_UNARY
+#define GPUOS_BINARY(name, line) \
+  {#name, &binary<f_##name, named(#line).recipe, named(#line).rule>},
+        GPUOS_BINARY_NAMES(GPUOS_BINARY)
+#undef GPUOS_BINARY
+#define GPUOS_ROWS(name, line) {#name, &rows<f_##name, named_row(#line)>},
+            GPUOS_ROW_NAMES(GPUOS_ROWS)
+#undef GPUOS_ROWS
+                {"pow", &of_all<kPowerFunction, take_power, 1>},
+    {"clamp", &of_all<kClampFunction, take_clamp, 2>},
+    {"where", &of_all<kWhereFunction, take_where, 2>},
 }};
 
 bool is_installed = false;
@@ -303,20 +351,22 @@ void put_back(Replaced& method, const Ours& with) {
 void install_overrides(PyObject* parameter) {
   if (is_installed) return;
   parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
-  PyObject* module = PyImport_ImportModule("torch._tensor");
-  if (module == nullptr) throw python_error();
+  THPObjectPtr module(PyImport_ImportModule("torch._tensor"));
+  THPObjectPtr package(PyImport_ImportModule("torch"));
+  if (!module || !package) throw python_error();
+  PyObject* functions = PyModule_GetDict(package.get());
+  PyObject* globals = PyModule_GetDict(module.get());
   for (std::size_t i = 0; i < kMethods; ++i) {
-    PyObject* found = find_method(kOurs[i].name, PyModule_GetDict(module));
+    const char* name = kOurs[i].name;
+    PyObject* found = is_function(i) ? PyDict_GetItemString(functions, name)
+                                     : find_method(name, globals);
     if (found != nullptr) replace(replaced[i], kOurs[i], found);
   }
-  Py_DECREF(module);
-  install_functions();
   is_installed = true;
 }
 
 void remove_overrides() {
   if (!is_installed) return;
-  remove_functions();
   // Names of one method, as neg and __neg__ are: the last one came last.
   for (std::size_t i = kMethods; i-- > 0;) put_back(replaced[i], kOurs[i]);
   is_installed = false;

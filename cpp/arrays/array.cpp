@@ -1,0 +1,281 @@
+#include "gpuos/array.h"
+
+#include <atomic>
+#include <utility>
+
+#include "base/concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+
+/// The state that all copies of an array share.
+struct ArrayData {
+  Arrays& arrays;
+  TensorView view;
+  Buffer memory{};
+  std::shared_ptr<LazyOperation> operation{};
+
+  /// Takes memory for the elements.
+  void place() {
+    memory = arrays.runtime().allocate(static_cast<std::size_t>(view.size()) *
+                                       size_of(view.dtype));
+    view.data = memory.get();
+  }
+  /// Runs the operation that computes it. Throws: the reason why it failed.
+  void compute() {
+    if (operation == nullptr) return;
+    arrays.run();
+    if (operation != nullptr) std::rethrow_exception(operation->failure());
+  }
+};
+
+/// An operation whose result is an Array.
+class Array::Operation : public LazyOperation {
+ public:
+  using LazyOperation::LazyOperation;
+
+  /// Lets the array go, which is computed unless the operation failed.
+  void finish() noexcept {
+    const std::shared_ptr<ArrayData> array = data.lock();
+    if (array != nullptr && failure() == nullptr) array->operation.reset();
+  }
+
+  std::weak_ptr<ArrayData> data;
+  std::vector<std::shared_ptr<ArrayData>> held;  // operands in memory
+
+ protected:
+  bool is_wanted() const noexcept override { return !data.expired(); }
+  void* place() override {
+    const std::shared_ptr<ArrayData> array = data.lock();
+    if (array == nullptr) return LazyOperation::place();
+    array->place();
+    return array->view.data;
+  }
+};
+
+namespace {
+
+/// Operations come first, then reductions, then functions of users.
+constexpr std::uint64_t kFirstReduction = 256;
+constexpr std::uint64_t kFirstOfUsers = std::uint64_t{1} << 52;
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> next{kFirstOfUsers};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+TensorView form_of(const Shape& shape, DType dtype) {
+  TensorView form;
+  form.dtype = dtype;
+  form.dims = static_cast<std::uint8_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), form.shape.begin());
+  return form;
+}
+
+}  // namespace
+
+FusedFunction::FusedFunction(Function function)
+    : function_(std::make_shared<const Function>(std::move(function))),
+      id_(next_id()) {}
+
+Array FusedFunction::call(std::span<const ArrayOperand> arguments) const {
+  return Arrays::apply(id_, *function_, arguments);
+}
+
+std::size_t Arrays::HashOfKey::operator()(const Key& key) const noexcept {
+  std::uint64_t hash = key.size();
+  for (const std::uint64_t word : key) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+Array Arrays::copy_of(const void* values, std::size_t bytes, const Shape& shape,
+                      DType dtype) {
+  if (shape.size() > kMaxDims)
+    throw InvalidArgument(concat("array: expected at most ", kMaxDims,
+                                 " dimensions, got ", shape.size()));
+  TensorView view = form_of(shape, dtype);
+  if (view.size() < 0 ||
+      static_cast<std::size_t>(view.size()) * size_of(dtype) != bytes)
+    throw InvalidArgument(concat("array: expected as many values as ",
+                                 to_string(view), " has, got ",
+                                 bytes / size_of(dtype)));
+  Buffer memory = runtime().allocate(std::max<std::size_t>(bytes, 1));
+  view.data = memory.get();
+  if (bytes != 0) runtime().copy_to_device(view.data, values, bytes);
+  return Array(std::make_shared<ArrayData>(*this, view, std::move(memory)));
+}
+
+void Arrays::run() {
+  if (lazy_.is_empty()) return;
+  const LazyOperations::Operations operations = lazy_.take();
+  lazy_.submit(operations);
+  lazy_.remove(operations);
+  for (const auto& operation : operations)
+    static_cast<Array::Operation&>(*operation).finish();
+}
+
+// Submits a function of too many arguments at once.
+void Arrays::submit(const Program& program,
+                    std::span<const ArrayOperand> arguments, ArrayData& data,
+                    std::span<const Scalar> scalars) {
+  std::vector<TensorView> inputs;
+  for (const ArrayOperand& one : arguments)
+    if (one.array() != nullptr) inputs.push_back(one.array()->view());
+  data.place();
+  data.arrays.runtime().submit(program, inputs, {&data.view, 1}, scalars);
+}
+
+Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
+                    std::span<const ArrayOperand> arguments) {
+  const auto first = std::ranges::find_if(
+      arguments,
+      [](const ArrayOperand& one) { return one.array() != nullptr; });
+  if (first == arguments.end())
+    throw InvalidArgument(
+        "array: expected an array among the arguments, got "
+        "none");
+  Arrays& all = first->array()->data_->arrays;
+  Key key{id};
+  std::vector<Shape> shapes;
+  std::vector<Scalar> scalars;
+  for (const ArrayOperand& one : arguments) {
+    if (one.array() == nullptr) {
+      const Scalar& number = one.number();
+      scalars.push_back(number);
+      key.push_back(one.is_bool()         ? 1
+                    : number.is_integer() ? 2
+                    : number.is_complex() ? 3
+                                          : 4);
+      continue;
+    }
+    const ArrayData& data = *one.array()->data_;
+    if (&data.arrays != &all)
+      throw InvalidArgument("array: expected arrays of one Arrays, got two");
+    shapes.emplace_back(data.view.shape.begin(),
+                        data.view.shape.begin() + data.view.dims);
+    key.push_back(static_cast<std::uint64_t>(data.view.dtype) << 16 |
+                  static_cast<std::uint64_t>(data.view.dims) << 8);
+  }
+  std::shared_ptr<const ProgramFunction>& known = all.functions_[key];
+  if (known == nullptr) {
+    ProgramBuilder builder;
+    std::vector<Value> values;
+    for (const ArrayOperand& one : arguments) {
+      if (one.array() != nullptr) {
+        const TensorView& view = one.array()->data_->view;
+        values.push_back(builder.input(view.dtype, view.dims));
+      } else if (one.is_bool()) {
+        values.push_back(builder.scalar(DType::Bool));
+      } else {
+        values.push_back(builder.number(one.number()));
+      }
+    }
+    const Value result = function(values);
+    builder.output(result);
+    known = std::make_shared<const ProgramFunction>(builder.build(), result);
+  }
+  const Program& program = known->program;
+  const TensorView form =
+      form_of(program.output_shapes(shapes)[0], program.outputs()[0].dtype);
+  auto data = std::make_shared<ArrayData>(all, form);
+  if (!LazyOperations::can_wait(arguments.size())) {
+    submit(program, arguments, *data, scalars);
+    return Array(std::move(data));
+  }
+  if (all.lazy_.is_full()) all.run();
+  auto operation = std::make_shared<Array::Operation>(all.lazy_, known, form);
+  operation->data = data;
+  std::vector<LazyOperation::Operand> operands;
+  for (const ArrayOperand& one : arguments) {
+    if (one.array() == nullptr) continue;
+    const ArrayData& of = *one.array()->data_;
+    operands.push_back({of.operation, &of.view});
+    if (of.operation == nullptr) operation->held.push_back(one.array()->data_);
+  }
+  all.lazy_.add(*operation, operands, scalars);
+  data->operation = std::move(operation);
+  return Array(std::move(data));
+}
+
+Shape Array::shape() const {
+  return {data_->view.shape.begin(),
+          data_->view.shape.begin() + data_->view.dims};
+}
+
+DType Array::dtype() const noexcept { return data_->view.dtype; }
+
+TensorView Array::view() const {
+  data_->compute();
+  return data_->view;
+}
+
+std::size_t Array::size_as(std::size_t itemsize, DType dtype) const {
+  if (dtype != data_->view.dtype || itemsize != size_of(dtype))
+    throw InvalidArgument(concat("array: expected elements of ",
+                                 name_of(data_->view.dtype), ", got ",
+                                 name_of(dtype)));
+  return static_cast<std::size_t>(data_->view.size());
+}
+
+void Array::refuse_item() const {
+  throw InvalidArgument(concat("item: expected an array of one element, got ",
+                               to_string(data_->view)));
+}
+
+void Array::copy_to(void* values) const {
+  const TensorView from = view();
+  const auto elems = static_cast<std::size_t>(from.size());
+  if (elems != 0)
+    data_->arrays.runtime().copy_to_host(values, from.data,
+                                         elems * size_of(from.dtype));
+}
+
+Array elementwise(Op op, std::initializer_list<ArrayOperand> operands) {
+  return Arrays::apply(
+      static_cast<std::uint64_t>(op),
+      [op](std::span<const Value> values) {
+        const std::vector<Operand> all(values.begin(), values.end());
+        return elementwise(op, all);
+      },
+      std::span(operands.begin(), operands.size()));
+}
+
+Array Array::reduced(Reduction which, const Axes& axes, bool keepdims) const {
+  constexpr Value (*kReduce[])(const Value&, const Axes&, bool) = {
+      gpuos::sum, gpuos::prod, gpuos::mean, gpuos::max,
+      gpuos::min, gpuos::any,  gpuos::all};
+  const auto place = static_cast<std::size_t>(which);
+  std::uint64_t id = kFirstReduction + place;
+  std::uint64_t shift = 16;
+  for (const int axis : axes.value_or(std::vector<int>())) {
+    id |= static_cast<std::uint64_t>(axis & 15) << shift;
+    shift += 4;
+  }
+  id |= (shift - 16) << 44 | std::uint64_t{axes.has_value()} << 50 |
+        std::uint64_t{keepdims} << 51;
+  const ArrayOperand self[] = {*this};
+  return Arrays::apply(
+      id,
+      [&](std::span<const Value> x) {
+        return kReduce[place](x[0], axes, keepdims);
+      },
+      self);
+}
+
+#define GPUOS_REDUCTION(name, which)                         \
+  Array Array::name(const Axes& axes, bool keepdims) const { \
+    return reduced(Reduction::which, axes, keepdims);        \
+  }
+GPUOS_REDUCTION(sum, Sum)
+GPUOS_REDUCTION(prod, Prod)
+GPUOS_REDUCTION(mean, Mean)
+GPUOS_REDUCTION(max, Max)
+GPUOS_REDUCTION(min, Min)
+GPUOS_REDUCTION(any, Any)
+GPUOS_REDUCTION(all, All)
+#undef GPUOS_REDUCTION
+
+}  // namespace gpuos
