@@ -10,11 +10,11 @@
 #include "gpuos/jit_module.h"
 #include "gpuos/module_registry.h"
 #include "kernels/kernel_arguments.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 #include "runtime/waiting.h"
-#include "sessions/variable_copies.h"
 
 namespace py = pybind11;
 
@@ -137,18 +137,21 @@ std::unique_ptr<JitModule> make_module(
   });
 }
 
-py::object read_from(const JitModule& module, const std::string& name,
-                     const py::object& dtype) {
-  return read_variable(
-      dtype, [&] { return module.global_bytes(name); },
-      [&](void* to, std::size_t bytes) { module.read(name, to, bytes); });
+py::bytes read_bytes(const JitModule& module, const std::string& name) {
+  std::string value;
+  {
+    const WithoutGil no_gil;
+    value.resize(module.global_bytes(name));
+    module.read(name, value.data(), value.size());
+  }
+  return value;
 }
 
-void write(const JitModule& module, const std::string& name,
-           const py::object& values) {
-  write_variable(values, [&](const void* from, std::size_t bytes) {
-    module.write(name, from, bytes);
-  });
+void write_bytes(const JitModule& module, const std::string& name,
+                 const py::bytes& values) {
+  const std::string_view bytes = values;
+  const WithoutGil no_gil;
+  module.write(name, bytes.data(), bytes.size());
 }
 
 std::uint64_t replace_source(JitModule& module, const py::object& source,
@@ -236,8 +239,8 @@ void register_jit(py::module_& module) {
           },
           py::arg("name"))
       .def("global_bytes", &JitModule::global_bytes, py::arg("name"))
-      .def("read", &read_from, py::arg("name"), py::arg("dtype"))
-      .def("write", &write, py::arg("name"), py::arg("values"))
+      .def("_read", &read_bytes)
+      .def("_write", &write_bytes)
       .def("replace", &replace_source, py::arg("source"), py::kw_only(),
            py::arg("keep") = py::tuple(),
            py::arg("name_expressions") = py::none(),
@@ -264,6 +267,7 @@ void register_jit(py::module_& module) {
         return "gpuos.JitModule('" + self.name() + "', " +
                told(self, &JitModule::arch) + ")";
       });
+  add_python_methods(type, "gpuos.variables", "read write");
 }
 
 }  // namespace gpuos::python

@@ -322,7 +322,8 @@ void serve_if_asked() {
 // a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
-  for (const char* name : {"array_functions", "interop", "tracing", "pytrees"})
+  for (const char* name : {"array_functions", "interop", "tracing", "pytrees",
+                           "value_methods"})
     python_module((std::string("gpuos.") + name).c_str());
 }
 

@@ -198,6 +198,12 @@ Axes axes_of(const py::object& axis) {
   return axes;
 }
 
+Value positive(const Value& x) {
+  if (x.dtype() == DType::Bool)
+    throw WrongType("positive: expected numbers, got bool");
+  return x;
+}
+
 py::object call_numpy(const char* name, const py::object& args,
                       const py::object& keywords) {
   return python_module("gpuos.numpy_functions")
