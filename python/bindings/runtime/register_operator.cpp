@@ -77,10 +77,6 @@ py::object inputs_of(const OperatorObject& self) {
   return py::tuple(py::cast(names));
 }
 
-py::object text_or_none(const std::string& text) {
-  return text.empty() ? py::object(py::none()) : py::str(text);
-}
-
 py::object expression_of(const OperatorObject& self) {
   return text_or_none(self.op.expression());
 }

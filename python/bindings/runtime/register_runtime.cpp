@@ -155,32 +155,18 @@ OperatorPtr define_given(RuntimeObject& self, const DefinitionObject& wanted) {
 }
 
 OperatorPtr define(RuntimeObject& self, py::object name,
-                   const py::object& expression, const py::object& source,
-                   const py::object& ptx, const py::object& ltoir,
-                   const py::object& cubin, const py::object& symbol,
-                   const py::object& params, const py::object& dtype,
-                   const py::object& inputs, const py::object& elementwise,
-                   bool tiered, const py::object& checked) {
+                   const py::object& expression, const py::kwargs& keywords) {
   self.check_no_transaction("define");
   // An operator that was sent to another process is its definition.
   if (py::isinstance<OperatorObject>(name)) name = name.attr("definition");
   if (const DefinitionObject* given = as_definition(name)) {
-    bool is_alone = !tiered && truth_of(elementwise);
-    for (const py::object* other :
-         {&expression, &source, &ptx, &ltoir, &cubin, &symbol, &params, &dtype,
-          &inputs, &checked})
-      is_alone = is_alone && other->is_none();
-    if (!is_alone)
-      throw InvalidArgument(
-          "define: expected no other argument with a Definition, got more");
+    check_alone("define", expression, keywords);
     return define_given(self, *given);
   }
   OperatorDefinition base;
   base.name = text_of(name, "define: name");
-  base.tiered = tiered;
-  return define_new(self, definition_from(std::move(base), expression, source,
-                                          {ptx, ltoir, cubin, symbol}, params,
-                                          dtype, inputs, elementwise, checked));
+  return define_new(self, definition_from(std::move(base), expression, keywords,
+                                          "define", true));
 }
 
 std::vector<OperatorPtr> define_many(RuntimeObject& self,
@@ -202,17 +188,12 @@ std::vector<OperatorPtr> define_many(RuntimeObject& self,
 }
 
 std::uint64_t replace(RuntimeObject& self, const py::object& op,
-                      const py::object& expression, const py::object& source,
-                      const py::object& ptx, const py::object& ltoir,
-                      const py::object& cubin, const py::object& symbol,
-                      const py::object& params, const py::object& dtype,
-                      const py::object& inputs, const py::object& elementwise,
-                      const py::object& checked, const py::object& expected) {
+                      const py::object& expression, const py::object& expected,
+                      const py::kwargs& keywords) {
   self.check_no_transaction("replace");
   const OperatorPtr known = self.resolve(op.ptr());
-  const OperatorDefinition definition = definition_from(
-      known->definition, expression, source, {ptx, ltoir, cubin, symbol},
-      params, dtype, inputs, elementwise, checked);
+  const OperatorDefinition definition =
+      definition_from(known->definition, expression, keywords, "replace");
   const std::uint64_t version = version_from(expected, "replace: expected");
   return interruptible(
       [&] { return self.core().replace(known->op, definition, version); });
@@ -322,28 +303,17 @@ void serve_if_asked() {
 // a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
-  for (const char* name : {"array_functions", "interop", "tracing", "pytrees",
-                           "value_methods"})
+  for (const char* name :
+       {"array_functions", "interop", "tracing", "pytrees", "value_methods"})
     python_module((std::string("gpuos.") + name).c_str());
 }
 
 template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
-  type.def("define", &define, py::arg("name"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = true, py::arg("tiered") = false,
-           py::arg("checked") = none)
+  type.def("define", &define, py::arg("name"), py::arg("expression") = none)
       .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = none, py::arg("checked") = none,
-           py::arg("expected") = none)
+           py::kw_only(), py::arg("expected") = none)
       .def("rollback", &roll_back, py::arg("op"), py::kw_only(),
            py::arg("to") = none, py::arg("expected") = none)
       .def("restore", &restore, py::arg("op"))
