@@ -10,6 +10,7 @@
 
 #include "convert/reading.h"
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/registrations.h"
 
 namespace py = pybind11;
@@ -22,11 +23,6 @@ constexpr std::array<std::pair<const char*, FastCompile>, 4> kLevels{
      {"min", FastCompile::Min},
      {"mid", FastCompile::Mid},
      {"max", FastCompile::Max}}};
-
-constexpr const char* kFields[] = {
-    "std",       "defines", "max_registers", "fast_math",
-    "line_info", "debug",   "optimization",  "fast_compile",
-    "extra",     "arch",    "include_dirs"};
 
 FastCompile level_from(const std::string& name) {
   for (const auto& [known, level] : kLevels) {
@@ -84,20 +80,6 @@ py::dict defines_of(const JitOptions& options) {
   return defines;
 }
 
-// Returns Python that makes equal options. It has only those that differ from
-// the defaults.
-std::string text_of_options(const py::object& self) {
-  const py::object plain = py::type::of(self)();
-  std::string text;
-  for (const char* name : kFields) {
-    const py::object value = self.attr(name);
-    if (value.equal(plain.attr(name))) continue;
-    if (!text.empty()) text += ", ";
-    text += std::string(name) + "=" + std::string(py::repr(value));
-  }
-  return "gpuos.JitOptions(" + text + ")";
-}
-
 }  // namespace
 
 JitOptions jit_options_from(const py::object& options) {
@@ -131,8 +113,8 @@ void register_jit_options(py::module_& module) {
           [](const JitOptions& self) { return name_of(self.fast_compile); })
       .def_readonly("extra", &JitOptions::extra)
       .def_readonly("arch", &JitOptions::arch)
-      .def_readonly("include_dirs", &JitOptions::include_dirs)
-      .def("__repr__", &text_of_options);
+      .def_readonly("include_dirs", &JitOptions::include_dirs);
+  add_repr(type);
 }
 
 }  // namespace gpuos::python

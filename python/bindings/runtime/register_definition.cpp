@@ -14,6 +14,7 @@
 #include "convert/numpy_dtype.h"
 #include "convert/reading.h"
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
@@ -236,15 +237,6 @@ DefinitionPtr make_definition(OperatorDefinition given, std::uint64_t version) {
   return made;
 }
 
-std::string definition_repr(const DefinitionObject& self) {
-  std::string text = "gpuos.Definition('" + self.given.name + "'";
-  if (!self.given.expression.empty())
-    text += ", " + std::string(py::repr(py::str(self.given.expression)));
-  if (!self.given.source.empty()) text += ", source";
-  if (self.given.object) text += ", symbol='" + self.given.object->symbol + "'";
-  return text + ", version=" + std::to_string(self.version) + ")";
-}
-
 bool equal(const DefinitionObject& self, const py::object& other) {
   const DefinitionObject* its = as_definition(other);
   return its != nullptr && its->given.name == self.given.name &&
@@ -383,12 +375,11 @@ void register_definition(py::module_& module) {
                  python_module("gpuos._core").attr("_load_definition"),
                  py::make_tuple(keywords_of(self), self.version));
            })
-      .def("__dask_tokenize__",
-           [](const DefinitionObject& self) {
-             return py::make_tuple("gpuos.Definition", self.given.name,
-                                   self.version, self.digest);
-           })
-      .def("__repr__", &definition_repr);
+      .def("__dask_tokenize__", [](const DefinitionObject& self) {
+        return py::make_tuple("gpuos.Definition", self.given.name, self.version,
+                              self.digest);
+      });
+  add_repr(type);
   for (const DefinitionKeyword& each : kKeywords)
     type.def_property_readonly(each.name,
                                [get = each.get](const DefinitionObject& self) {

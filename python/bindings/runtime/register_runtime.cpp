@@ -20,6 +20,7 @@
 #include "convert/reading.h"
 #include "convert/stats_dict.h"
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
@@ -106,19 +107,6 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
   const py::object from = as_ndarray(source, wanted);
   auto made = empty(self, from.attr("shape"), from.attr("dtype"));
   copy_from(*made, from);
-  return made;
-}
-
-// Returns an int or a float. Throws: TypeError.
-py::object number_from(const py::object& number, const char* what) {
-  if (PyIndex_Check(number.ptr())) return index_of(number, what);
-  return py::float_(real_of(number, what));
-}
-
-// Fills the array with a task, as for everything that arrays compute.
-py::object filled(std::unique_ptr<Array> array, const py::object& value) {
-  py::object made = py::cast(std::move(array));
-  made.attr("fill")(value);
   return made;
 }
 
@@ -275,23 +263,6 @@ py::dict stats(RuntimeObject& self) {
   return stats_to_dict(now);
 }
 
-std::string repr(const RuntimeObject& self) {
-  return "gpuos.Runtime(backend='" + std::string(self.core().backend()) +
-         (self.core().is_closed() ? "', closed)" : "')");
-}
-
-py::object fuse(const py::object& self, const py::object& function) {
-  return py::module_::import("gpuos.fusing")
-      .attr("fuse")(function, py::arg("runtime") = self);
-}
-
-py::object watch(const py::object& self, const py::object& op,
-                 const py::object& path, const py::object& on_error) {
-  self.cast<const RuntimeObject&>().check_no_transaction("watch");
-  return py::module_::import("gpuos.watching")
-      .attr("watch")(self, op, path, py::arg("on_error") = on_error);
-}
-
 // Starts the service before the runtime is made. Clients then see only complete
 // runtimes.
 void serve_if_asked() {
@@ -303,8 +274,8 @@ void serve_if_asked() {
 // a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
-  for (const char* name :
-       {"array_functions", "interop", "tracing", "pytrees", "value_methods"})
+  for (const char* name : {"array_functions", "interop", "tracing", "pytrees",
+                           "value_methods", "runtime_methods"})
     python_module((std::string("gpuos.") + name).c_str());
 }
 
@@ -321,79 +292,19 @@ void add_operators(Class& type) {
       .def("undefine", &undefine, py::arg("op"))
       .def("alias", &alias, py::arg("name"), py::arg("op"))
       .def("find", &RuntimeObject::find, py::arg("name"))
-      .def("operators",
-           [](const RuntimeObject& self) {
-             const WithoutGil no_gil;
-             return self.core().operator_names();
-           })
-      .def("fuse", &fuse, py::arg("function"))
-      .def("watch", &watch, py::arg("op"), py::arg("path") = none,
-           py::kw_only(), py::arg("on_error") = none);
+      .def("operators", [](const RuntimeObject& self) {
+        const WithoutGil no_gil;
+        return self.core().operator_names();
+      });
 }
 
 template <typename Class>
 void add_memory(Class& type) {
   type.def("array", &array, py::arg("source"), py::arg("dtype") = py::none())
       .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32")
-      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32")
-      .def(
-          "ones",
-          [](RuntimeObject& self, const py::object& shape,
-             const py::object& dtype) {
-            return filled(empty(self, shape, dtype), py::int_(1));
-          },
-          py::arg("shape"), py::arg("dtype") = "float32")
-      .def(
-          "full",
-          [](RuntimeObject& self, const py::object& shape,
-             const py::object& value, const py::object& dtype) {
-            const py::object of =
-                dtype.is_none()
-                    ? python_module("numpy").attr("asarray")(value).attr(
-                          "dtype")
-                    : dtype;
-            return filled(empty(self, shape, of), value);
-          },
-          py::arg("shape"), py::arg("value"), py::arg("dtype") = py::none())
-      .def(
-          "zeros_like",
-          [](RuntimeObject& self, const py::object& like,
-             const py::object& dtype) {
-            if (!py::hasattr(like, "shape") || !py::hasattr(like, "dtype"))
-              refuse_type("zeros_like", "an array", like);
-            return zeros(self, like.attr("shape"),
-                         dtype.is_none() ? like.attr("dtype") : dtype);
-          },
-          py::arg("like"), py::arg("dtype") = py::none())
-      .def(
-          "arange",
-          [](RuntimeObject& self, const py::object& start,
-             const py::object& stop, const py::object& step,
-             const py::object& dtype) {
-            const py::object range = python_module("numpy").attr("arange");
-            const py::object first = number_from(start, "start");
-            const py::object by = number_from(step, "step");
-            if (by.equal(py::int_(0)))
-              throw InvalidArgument("arange: expected a step, got 0");
-            if (stop.is_none()) return array(self, range(0, first, by), dtype);
-            return array(self, range(first, number_from(stop, "stop"), by),
-                         dtype);
-          },
-          py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1,
-          py::arg("dtype") = py::none())
-      .def(
-          "linspace",
-          [](RuntimeObject& self, const py::object& start,
-             const py::object& stop, int num, bool endpoint,
-             const py::object& dtype) {
-            return array(self,
-                         python_module("numpy").attr("linspace")(
-                             real_of(start, "start"), real_of(stop, "stop"),
-                             num, endpoint),
-                         dtype);
-          },
-          py::arg("start"), py::arg("stop"), py::arg("num") = 50, py::kw_only(),
-          py::arg("endpoint") = true, py::arg("dtype") = py::none());
+      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32");
+  add_python_methods(type, "gpuos.runtime_methods",
+                     "ones full zeros_like arange linspace fuse watch");
 }
 
 template <typename Class>
@@ -450,7 +361,8 @@ void add_life(Class& type) {
             return python_module("gpuos.sending").attr("refuse")("Runtime");
           },
           py::arg("protocol"), py::pos_only())
-      .def("__repr__", &repr);
+      .def("_check_no_transaction", &RuntimeObject::check_no_transaction);
+  add_repr(type);
 }
 
 }  // namespace

@@ -205,20 +205,6 @@ py::dict session_stats(SessionObject& self) {
   return all;
 }
 
-std::string repr_of_session(SessionObject& self) {
-  std::string text;
-  for (const auto& [name, count] : session_stats(self))
-    text += (text.empty() ? "" : ", ") + std::string(py::str(name)) + "=" +
-            std::string(py::str(count));
-  return "gpuos.Session(" + text + ")";
-}
-
-std::string repr_of_cell(const CellResult& self) {
-  std::string text = "gpuos.CellResult(" + self.cell + ":";
-  for (const std::string& name : self.defined) text += " " + name + ",";
-  return text + " " + std::to_string(self.launches) + " launches)";
-}
-
 template <typename Type>
 void add_cells(Type& type) {
   type.def(
@@ -238,8 +224,8 @@ void add_cells(Type& type) {
            [](SessionObject& self) {
              return released([&] { return self.session->names(); });
            })
-      .def("stats", &session_stats)
-      .def("__repr__", &repr_of_session);
+      .def("stats", &session_stats);
+  add_repr(type);
 }
 
 template <typename Type>
@@ -298,12 +284,12 @@ void add_uses(Type& type) {
 }  // namespace
 
 void register_session(py::module_& module) {
-  add_result_class<CellResult>(module, "CellResult")
-      .def_readonly("cell", &CellResult::cell)
+  auto cell = add_result_class<CellResult>(module, "CellResult");
+  cell.def_readonly("cell", &CellResult::cell)
       .def_readonly("defined", &CellResult::defined)
       .def_readonly("launches", &CellResult::launches)
-      .def_readonly("log", &CellResult::log)
-      .def("__repr__", &repr_of_cell);
+      .def_readonly("log", &CellResult::log);
+  add_repr(cell);
   auto type = add_class<SessionObject>(module, "Session");
   type.def(py::init([](const py::object& options,
                        const py::object& include_dirs, int device) {

@@ -254,6 +254,9 @@ void register_functions(py::module_& module) {
   module.def("_can_cast", [](Object from, Object to) {
     return kind_of(dtype_of(from)) <= kind_of(dtype_of(to));
   });
+  module.def("_real", [](Object number, const std::string& what) {
+    return real_of(number, what.c_str());
+  });
   module.def("_kind_shown", [](Object object) { return kind_shown(object); });
   add_views(module);
 }

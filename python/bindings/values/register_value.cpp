@@ -164,7 +164,7 @@ void register_value(py::module_& module) {
   add_attributes(type);
   add_python_methods(type, "gpuos.value_methods", kMethods);
   add_python_properties(type, "gpuos.value_methods", "real imag size");
-  add_operators(type);
+  add_value_operators(type);
   module.def("_number_result", [](const py::object& function,
                                   const py::tuple& operands) {
     const std::span all(PySequence_Fast_ITEMS(operands.ptr()), operands.size());

@@ -68,7 +68,7 @@ Axes axes_of(const pybind11::object& axis);
 Value positive(const Value& x);
 
 /// Adds the operators of numbers.
-void add_operators(pybind11::class_<Value>& type);
+void add_value_operators(pybind11::handle type);
 
 /// Calls NumPy's function `name` as a fused function has it.
 pybind11::object call_numpy(const char* name, const pybind11::object& args,
