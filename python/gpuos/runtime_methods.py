@@ -6,8 +6,6 @@ import importlib
 import operator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gpuos import _core
 
 if TYPE_CHECKING:
@@ -15,6 +13,11 @@ if TYPE_CHECKING:
 
 Runtime = _core.Runtime
 Array = _core.Array
+
+
+def _numpy() -> Any:
+    # Only programs that compute import NumPy.
+    return importlib.import_module("numpy")
 
 
 def _filled(array: Array, value: Any) -> Array:
@@ -27,7 +30,7 @@ def ones(rt: Runtime, shape: Any, dtype: Any = "float32") -> Array:
 
 
 def full(rt: Runtime, shape: Any, value: Any, dtype: Any = None) -> Array:
-    of = np.asarray(value).dtype if dtype is None else dtype
+    of = _numpy().asarray(value).dtype if dtype is None else dtype
     return _filled(rt.empty(shape, of), value)
 
 
@@ -52,8 +55,8 @@ def arange(
     if by == 0:
         raise _core.InvalidArgument("arange: expected a step, got 0")
     if stop is None:
-        return rt.array(np.arange(0, first, by), dtype)
-    return rt.array(np.arange(first, _number(stop, "stop"), by), dtype)
+        return rt.array(_numpy().arange(0, first, by), dtype)
+    return rt.array(_numpy().arange(first, _number(stop, "stop"), by), dtype)
 
 
 def linspace(
@@ -66,7 +69,7 @@ def linspace(
     dtype: Any = None,
 ) -> Array:
     bounds = _core._real(start, "start"), _core._real(stop, "stop")
-    return rt.array(np.linspace(*bounds, num, endpoint), dtype)
+    return rt.array(_numpy().linspace(*bounds, num, endpoint), dtype)
 
 
 def fuse(rt: Runtime, function: Callable[..., Any]) -> _core.Fused:

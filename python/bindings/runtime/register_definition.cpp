@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "convert/fields.h"
 #include "convert/keywords.h"
 #include "convert/numpy_dtype.h"
 #include "convert/reading.h"
@@ -59,15 +60,15 @@ Parameter parameter_from(std::string name, const py::object& given) {
 
 // Returns a text, bytes, or the contents of the file at a path. Python reads
 // the file, so a missing one raises FileNotFoundError.
-std::string object_bytes(const py::object& given, const std::string& keyword) {
-  const std::string what = "define: " + keyword;
+std::string object_bytes(const py::object& given, const std::string& what,
+                         Kind kind) {
   if (PyBytes_Check(given.ptr()) != 0) return given.cast<std::string>();
   const bool is_text = PyUnicode_Check(given.ptr()) != 0;
-  if (is_text && keyword == "ptx") return text_of(given, what.c_str());
+  if (is_text && kind == Kind::Ptx) return text_of(given, what.c_str());
   if (is_text || !py::hasattr(given, "__fspath__"))
     refuse_type(what.c_str(),
-                keyword == "ptx" ? "str, bytes or a path"
-                                 : "bytes or a path such as pathlib.Path",
+                kind == Kind::Ptx ? "str, bytes or a path"
+                                  : "bytes or a path such as pathlib.Path",
                 given);
   return python_module("pathlib")
       .attr("Path")(given)
@@ -81,24 +82,20 @@ constexpr const char* name_of(Kind kind) {
 
 py::str dtype_name(DType dtype) { return py::str(std::string(name_of(dtype))); }
 
-// Describes a keyword of define(). `set` reads a value other than None.
-struct DefinitionKeyword {
-  const char* name;
-  void (*set)(OperatorDefinition&, const py::object& given);
-  py::object (*get)(const OperatorDefinition&);
-};
+using Definition = OperatorDefinition;
+using Keyword = Field<Definition>;
 
 template <Kind kKind>
-constexpr DefinitionKeyword object_keyword() {
+constexpr Keyword object_keyword() {
   return {name_of(kKind),
-          [](OperatorDefinition& to, const py::object& given) {
+          [](Definition& to, const std::string& what, const py::object& given) {
             if (to.object)
               throw InvalidArgument(
                   std::string(
                       "define: expected one of ptx, ltoir and cubin, got ") +
                   name_of(to.object->kind) + " and " + name_of(kKind));
-            to.object = DeviceObject{
-                .kind = kKind, .bytes = object_bytes(given, name_of(kKind))};
+            to.object = DeviceObject{.kind = kKind,
+                                     .bytes = object_bytes(given, what, kKind)};
           },
           // PTX is a text, but the encoding of its comments is unknown.
           [](const OperatorDefinition& of) -> py::object {
@@ -108,24 +105,23 @@ constexpr DefinitionKeyword object_keyword() {
 }
 
 template <auto kMember>
-constexpr DefinitionKeyword text_keyword(const char* name,
-                                         void (*set)(OperatorDefinition&,
-                                                     const py::object&)) {
-  return {name, set, [](const OperatorDefinition& of) {
-            return text_or_none(of.*kMember);
-          }};
+constexpr Keyword text_keyword(const char* name) {
+  return {name, member_field<kMember>(name).set,
+          [](const Definition& of) { return text_or_none(of.*kMember); }};
 }
 
-void set_symbol(OperatorDefinition& to, const py::object& given) {
+void set_symbol(Definition& to, const std::string& what,
+                const py::object& given) {
   if (!to.object)
     throw InvalidArgument(
         "define: symbol: expected ptx, ltoir or cubin with it, got none");
-  to.object->symbol = text_of(given, "define: symbol");
+  to.object->symbol = text_of(given, what.c_str());
 }
 
-void set_params(OperatorDefinition& to, const py::object& given) {
-  for (const auto& [key, dtype] : pairs_of(given, "define: params"))
-    to.params.push_back(parameter_from(own_name(key, "define: params"), dtype));
+void set_params(Definition& to, const std::string& what,
+                const py::object& given) {
+  for (const auto& [key, dtype] : pairs_of(given, what.c_str()))
+    to.params.push_back(parameter_from(own_name(key, what.c_str()), dtype));
 }
 
 py::object params_of(const OperatorDefinition& of) {
@@ -140,13 +136,14 @@ py::object params_of(const OperatorDefinition& of) {
   return params;
 }
 
-void set_dtypes(OperatorDefinition& to, const py::object& given) {
+void set_dtypes(Definition& to, const std::string& what,
+                const py::object& given) {
   if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given)) {
     to.dtypes = {dtype_of(given)};
     return;
   }
   to.dtypes.clear();
-  for (const py::handle dtype : items_of(given, "define: dtype"))
+  for (const py::handle dtype : items_of(given, what.c_str()))
     to.dtypes.push_back(dtype_of(dtype));
 }
 
@@ -157,18 +154,19 @@ py::object dtypes_of(const OperatorDefinition& of) {
   return py::tuple(names);
 }
 
-void set_inputs(OperatorDefinition& to, const py::object& given) {
+void set_inputs(Definition& to, const std::string& what,
+                const py::object& given) {
   to.inputs = -1;
   to.input_names.clear();
   if (PyIndex_Check(given.ptr()) != 0) {
-    to.inputs = integer_as<int>(given, "define: inputs");
+    to.inputs = integer_as<int>(given, what.c_str());
     return;
   }
   if (PyUnicode_Check(given.ptr()))
     throw py::type_error(
         "define: inputs: expected a number or a sequence of names, got str");
-  for (const py::handle name : items_of(given, "define: inputs"))
-    to.input_names.push_back(own_name(name, "define: inputs"));
+  for (const py::handle name : items_of(given, what.c_str()))
+    to.input_names.push_back(own_name(name, what.c_str()));
 }
 
 py::object inputs_of(const OperatorDefinition& of) {
@@ -177,30 +175,9 @@ py::object inputs_of(const OperatorDefinition& of) {
   return py::int_(of.inputs);
 }
 
-template <auto kMember>
-constexpr DefinitionKeyword truth_keyword(const char* name) {
-  return {name,
-          [](OperatorDefinition& to, const py::object& given) {
-            to.*kMember = truth_of(given);
-          },
-          [](const OperatorDefinition& of) -> py::object {
-            return py::cast(of.*kMember);
-          }};
-}
-
-using Definition = OperatorDefinition;
-
-constexpr DefinitionKeyword kKeywords[] = {
-    text_keyword<&Definition::expression>(
-        "expression",
-        [](Definition& to, const py::object& given) {
-          to.expression = text_of(given, "define: expression");
-        }),
-    text_keyword<&Definition::source>(
-        "source",
-        [](Definition& to, const py::object& given) {
-          to.source = text_of(given, "define: source");
-        }),
+constexpr Keyword kKeywords[] = {
+    text_keyword<&Definition::expression>("expression"),
+    text_keyword<&Definition::source>("source"),
     object_keyword<Kind::Ptx>(),
     object_keyword<Kind::LtoIr>(),
     object_keyword<Kind::Cubin>(),
@@ -211,16 +188,16 @@ constexpr DefinitionKeyword kKeywords[] = {
     {"params", set_params, params_of},
     {"dtype", set_dtypes, dtypes_of},
     {"inputs", set_inputs, inputs_of},
-    truth_keyword<&Definition::elementwise>("elementwise"),
-    truth_keyword<&Definition::tiered>("tiered"),
-    truth_keyword<&Definition::checked>("checked"),
+    member_field<&Definition::elementwise>("elementwise"),
+    member_field<&Definition::tiered>("tiered"),
+    member_field<&Definition::checked>("checked"),
 };
 
 // Returns the keywords of define_many() that differ from the defaults.
 py::dict keywords_of(const DefinitionObject& self) {
   py::dict keywords;
   keywords["name"] = self.given.name;
-  for (const DefinitionKeyword& each : kKeywords) {
+  for (const Keyword& each : kKeywords) {
     const py::object value = each.get(self.given);
     if (!value.equal(each.get({}))) keywords[each.name] = value;
   }
@@ -269,9 +246,8 @@ OperatorDefinition definition_from(OperatorDefinition base,
                                    bool may_be_tiered) {
   for (const auto& [key, value] : keywords) {
     const std::string name = text_of(key, where.c_str());
-    const auto* known =
-        std::ranges::find(kKeywords, name, &DefinitionKeyword::name);
-    if (known == std::end(kKeywords) || (name == "tiered" && !may_be_tiered))
+    const bool is_known = find_field<Definition>(kKeywords, name) != nullptr;
+    if (!is_known || (name == "tiered" && !may_be_tiered))
       throw py::type_error(where + ": unexpected keyword '" + shown(key) + "'");
   }
   if (const DefinitionObject* given = as_definition(expression)) {
@@ -286,12 +262,13 @@ OperatorDefinition definition_from(OperatorDefinition base,
   definition.object.reset();
   // The replaced operator may have more parameters than its definition.
   definition.params.clear();
-  for (const DefinitionKeyword& known : kKeywords) {
+  for (const Keyword& known : kKeywords) {
     const bool is_first = &known == kKeywords;
     if (!is_first && !keywords.contains(known.name)) continue;
     const py::object given =
         is_first ? expression : py::object(keywords[known.name]);
-    if (!given.is_none()) known.set(definition, given);
+    if (!given.is_none())
+      known.set(definition, std::string("define: ") + known.name, given);
   }
   return definition;
 }
@@ -380,7 +357,7 @@ void register_definition(py::module_& module) {
                               self.digest);
       });
   add_repr(type);
-  for (const DefinitionKeyword& each : kKeywords)
+  for (const Keyword& each : kKeywords)
     type.def_property_readonly(each.name,
                                [get = each.get](const DefinitionObject& self) {
                                  return get(self.given);

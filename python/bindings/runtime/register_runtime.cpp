@@ -18,7 +18,6 @@
 #include "convert/numpy_dtype.h"
 #include "convert/options.h"
 #include "convert/reading.h"
-#include "convert/stats_dict.h"
 #include "gpuos/error.h"
 #include "module/python_methods.h"
 #include "module/python_module.h"
@@ -274,8 +273,8 @@ void serve_if_asked() {
 // a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
-  for (const char* name : {"array_functions", "interop", "tracing", "pytrees",
-                           "value_methods", "runtime_methods"})
+  for (const char* name :
+       {"array_functions", "interop", "tracing", "pytrees", "value_methods"})
     python_module((std::string("gpuos.") + name).c_str());
 }
 
