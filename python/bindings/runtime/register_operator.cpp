@@ -72,7 +72,7 @@ py::dict defaults_of(const std::vector<Parameter>& params) {
   return defaults;
 }
 
-py::object inputs_of(const OperatorObject& self) {
+py::object input_names_of(const OperatorObject& self) {
   const std::vector<std::string>& names = self.op.input_names();
   if (names.empty() && self.op.inputs() != 0) return py::none();
   return py::tuple(py::cast(names));
@@ -180,7 +180,7 @@ void register_operator(py::module_& module) {
                              [](const OperatorObject& self) {
                                return defaults_of(self.op.params());
                              })
-      .def_property_readonly("inputs", &inputs_of)
+      .def_property_readonly("inputs", &input_names_of)
       .def_property_readonly("expression", &expression_of)
       .def_property_readonly(
           "_reduces",

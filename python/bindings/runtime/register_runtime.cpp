@@ -47,7 +47,7 @@ RuntimeObject* made_runtime(PyObject* self) noexcept {
   return is_laid_out ? native<RuntimeObject>(self) : nullptr;
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int traverse_runtime(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   const RuntimeObject* runtime = made_runtime(self);
   if (runtime == nullptr) return 0;
@@ -55,15 +55,15 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
       [&](PyObject* object) { return visit(object, arg); });
 }
 
-int clear(PyObject* self) {
+int clear_runtime(PyObject* self) {
   if (RuntimeObject* runtime = made_runtime(self)) runtime->wait_and_let_go();
   return 0;
 }
 
 void collect_cycles(PyHeapTypeObject* type) {
   type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
-  type->ht_type.tp_traverse = traverse;
-  type->ht_type.tp_clear = clear;
+  type->ht_type.tp_traverse = traverse_runtime;
+  type->ht_type.tp_clear = clear_runtime;
 }
 
 // Handles gc.callbacks. It ignores collections of young objects, which are too
@@ -174,9 +174,10 @@ std::vector<OperatorPtr> define_many(RuntimeObject& self,
   return made;
 }
 
-std::uint64_t replace(RuntimeObject& self, const py::object& op,
-                      const py::object& expression, const py::object& expected,
-                      const py::kwargs& keywords) {
+std::uint64_t replace_operator(RuntimeObject& self, const py::object& op,
+                               const py::object& expression,
+                               const py::object& expected,
+                               const py::kwargs& keywords) {
   self.check_no_transaction("replace");
   const OperatorPtr known = self.resolve(op.ptr());
   const OperatorDefinition definition =
@@ -282,8 +283,9 @@ template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
   type.def("define", &define, py::arg("name"), py::arg("expression") = none)
-      .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
-           py::kw_only(), py::arg("expected") = none)
+      .def("replace", &replace_operator, py::arg("op"),
+           py::arg("expression") = none, py::kw_only(),
+           py::arg("expected") = none)
       .def("rollback", &roll_back, py::arg("op"), py::kw_only(),
            py::arg("to") = none, py::arg("expected") = none)
       .def("restore", &restore, py::arg("op"))

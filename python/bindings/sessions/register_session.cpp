@@ -96,7 +96,7 @@ KernelArg argument_from(Name name, const py::handle& value) {
   return args.values().front();
 }
 
-void bind(SessionObject& self, const py::kwargs& values) {
+void bind_values(SessionObject& self, const py::kwargs& values) {
   for (const auto& [key, value] : values) {
     const std::string name = text_of(key, "bind");
     const KernelArg argument = argument_from(name, value);
@@ -218,7 +218,7 @@ void add_cells(Type& type) {
            [](SessionObject& self) {
              return released([&] { return self.session->undo(); });
            })
-      .def("bind", &bind)
+      .def("bind", &bind_values)
       .def("unbind", &unbind)
       .def("names",
            [](SessionObject& self) {
