@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "convert/options.h"
-#include "convert/stats_dict.h"
 #include "device.h"
 #include "loops.h"
 #include "processors.h"

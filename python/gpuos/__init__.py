@@ -15,6 +15,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 from gpuos import _libraries, cache, functions
+
+# A handler of a signal calls these, also in the middle of an import.
+from gpuos import object_texts as object_texts
+from gpuos import runtime_methods as runtime_methods
 from gpuos._core import (
     Alias,
     Array,

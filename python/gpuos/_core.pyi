@@ -87,6 +87,32 @@ def _has_captured(runtime: Runtime) -> bool:
     """Return whether a captured CUDA graph runs the runtime's tasks."""
 
 def _operations() -> dict[str, int]: ...
+def _apply(name: str, operands: tuple[Any, ...]) -> Value: ...
+def _reduce(
+    name: str,
+    x: Any,
+    axis: _Axes,
+    keepdims: Any = False,
+    number: Any = 0.0,
+) -> Value: ...
+def _clip(x: Any, low: Any, high: Any, /) -> Value: ...
+def _expand_dims(x: Any, axis: Any, /) -> Value: ...
+def _concatenate(values: Any, axis: Any, /) -> Value: ...
+def _roll(x: Any, shift: int, axis: int, /) -> Value: ...
+def _split(x: Any, sections: int, axis: int, /) -> list[Value]: ...
+def _moveaxis(x: Any, source: Any, destination: Any, /) -> Value: ...
+def _can_cast(of: npt.DTypeLike, to: npt.DTypeLike, /) -> bool: ...
+def _real(number: Any, what: str, /) -> float: ...
+def _kind_shown(x: object, /) -> str: ...
+def _number_result(
+    function: Callable[..., Any], operands: tuple[Any, ...], /
+) -> Any: ...
+def _numbers_result(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    /,
+) -> Any: ...
 def _watch_arrays(watch: Any) -> None:
     """Register a gpuos::ArrayWatch, from a capsule "gpuos.array_watch". Until the process
     ends, gpuos notifies it of tasks on foreign arrays.
@@ -1187,6 +1213,7 @@ class Runtime(metaclass=_RuntimeType):
         dtype : dtype or None
             None selects the array's dtype.
         """
+    def _check_no_transaction(self, call: str, /) -> None: ...
     def submit(
         self,
         op: str | Operator | Alias,
@@ -1708,6 +1735,12 @@ class Value:
     @property
     def _is_number(self) -> bool: ...
     def _told(self) -> Any: ...
+    def _ask(self) -> None: ...
+    def _index(self, places: list[Any], dims: list[int], /) -> Value: ...
+    def _astype(self, dtype: npt.DTypeLike, /) -> Value: ...
+    def _transpose(self, axes: Any, /) -> Value: ...
+    def _squeeze(self, axes: Any, /) -> Value: ...
+    def _reshape(self, shape: Any, /) -> Value: ...
     @property
     def T(self) -> Value:
         """Reverse the axes."""
@@ -1805,8 +1838,8 @@ class Value:
         """Return all elements along one axis."""
     def squeeze(self, axis: _Axes = None) -> Value:
         """Remove the named axes, or all axes, that have one element."""
-    def _broadcast_to(self, shape: Any) -> Value: ...
-    def _filled(self, number: Any, dtype: npt.DTypeLike) -> Value: ...
+    def _broadcast_to(self, shape: Any, /) -> Value: ...
+    def _filled(self, number: Any, dtype: npt.DTypeLike, /) -> Value: ...
     def __array_ufunc__(
         self, ufunc: Any, method: str, /, *args: Any, **kwargs: Any
     ) -> Any: ...
@@ -1867,122 +1900,6 @@ class Value:
     def __delitem__(self, *args: object, **kwargs: object) -> NoReturn: ...
     def dot(self, *args: Any, **kwargs: Any) -> Any: ...
     def __array__(self, *args: object, **kwargs: object) -> NoReturn: ...
-
-@final
-class _Functions:
-    def __init__(self, *args: object, **kwargs: object) -> None: ...
-    @staticmethod
-    def relu(x: Value) -> Value:
-        """Return max(x, 0). NaN stays NaN."""
-    @staticmethod
-    def selu(x: Value) -> Value:
-        """Return what torch.nn.functional.selu returns."""
-    @staticmethod
-    def logsigmoid(x: Value) -> Value:
-        """Return log(sigmoid(x))."""
-    @staticmethod
-    def mish(x: Value) -> Value:
-        """Return x * tanh(softplus(x))."""
-    @staticmethod
-    def softsign(x: Value) -> Value:
-        """Return x / (1 + |x|)."""
-    @staticmethod
-    def hardsigmoid(x: Value) -> Value:
-        """Return clip(x + 3, 0, 6) / 6."""
-    @staticmethod
-    def hardswish(x: Value) -> Value:
-        """Return x * clip(x + 3, 0, 6) / 6."""
-    @staticmethod
-    def sigmoid(x: Value) -> Value:
-        """Return 1 / (1 + exp(-x))."""
-    @staticmethod
-    def silu(x: Value) -> Value:
-        """Return x * sigmoid(x)."""
-    @staticmethod
-    def erf(x: Value) -> Value:
-        """Return the error function."""
-    @staticmethod
-    def erfc(x: Value) -> Value:
-        """Return 1 - erf(x)."""
-    @staticmethod
-    def lgamma(x: Value) -> Value:
-        """Return the logarithm of |gamma(x)|."""
-    @staticmethod
-    def rsqrt(x: Value) -> Value:
-        """Return 1 / sqrt(x)."""
-    @staticmethod
-    def leaky_relu(x: Value, negative_slope: _Operand = 0.01) -> Value:
-        """Return x where it is above 0, else negative_slope * x."""
-    @staticmethod
-    def elu(x: Value, alpha: _Operand = 1.0) -> Value:
-        """Return x where it is above 0, else alpha * expm1(x)."""
-    @staticmethod
-    def celu(x: Value, alpha: _Operand = 1.0) -> Value:
-        """Return x where it is above 0, else alpha * expm1(x / alpha)."""
-    @staticmethod
-    def gelu(x: Value, approximate: str = "none") -> Value:
-        """Return x * P(X <= x) of a normal X, or its approximation by tanh."""
-    @staticmethod
-    def softplus(
-        x: Value, beta: _Operand = 1.0, threshold: _Operand = 20.0
-    ) -> Value:
-        """Return log1p(exp(beta * x)) / beta, or x where beta * x is above threshold."""
-    @staticmethod
-    def hardtanh(
-        x: Value, min_val: _Operand = -1.0, max_val: _Operand = 1.0
-    ) -> Value:
-        """Return clip(x, min_val, max_val)."""
-    @staticmethod
-    def logsumexp(
-        x: Value, axis: _Axes = None, keepdims: bool = False
-    ) -> Value:
-        """Return log(sum(exp(x))) without overflow."""
-    @staticmethod
-    def count_nonzero(
-        x: Value, axis: _Axes = None, keepdims: bool = False
-    ) -> Value:
-        """Return the number of elements that are not 0."""
-    @staticmethod
-    def softmax(x: Value, axis: _Axes = -1) -> Value:
-        """Return exp(x) / sum(exp(x))."""
-    @staticmethod
-    def log_softmax(x: Value, axis: _Axes = -1) -> Value:
-        """Return log(softmax(x))."""
-    @staticmethod
-    def norm(
-        x: Value,
-        ord: float = 2.0,
-        axis: _Axes = None,
-        keepdims: bool = False,
-    ) -> Value:
-        """Return the norm of vectors along `axis`."""
-    @staticmethod
-    def where(condition: _Operand, x: _Operand, y: _Operand) -> Value:
-        """Return x where the condition holds, else y."""
-    @staticmethod
-    def clip(x: Value, min: _Operand = None, max: _Operand = None) -> Value:
-        """Return x, no less than `min` and no more than `max`."""
-    @staticmethod
-    def add(x: _Operand, y: _Operand, *, alpha: _Operand = 1) -> Value:
-        """Return x + alpha * y."""
-    @staticmethod
-    def subtract(x: _Operand, y: _Operand, *, alpha: _Operand = 1) -> Value:
-        """Return x - alpha * y."""
-    @staticmethod
-    def expand_dims(x: Value, axis: int | Sequence[int]) -> Value:
-        """Insert axes of size 1 at these places of the result."""
-    @staticmethod
-    def _concatenate(values: Sequence[Value], axis: int = 0) -> Value: ...
-    @staticmethod
-    def _roll(x: Value, shift: int, axis: int) -> Value: ...
-    @staticmethod
-    def _split(x: Value, sections: int, axis: int = 0) -> list[Value]: ...
-    @staticmethod
-    def _moveaxis(
-        x: Value,
-        source: int | Sequence[int],
-        destination: int | Sequence[int],
-    ) -> Value: ...
 
 @final
 class Program:
@@ -2411,6 +2328,8 @@ class JitModule:
         """Return the size of a variable."""
     def read(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return a copy of a variable."""
+    def _read(self, name: str, /) -> bytes: ...
+    def _write(self, name: str, values: bytes, /) -> None: ...
     def write(self, name: str, values: npt.ArrayLike) -> None:
         """Set a variable.
 
@@ -2591,5 +2510,11 @@ class Session:
         ------
         InvalidArgument, CompileError, BackendUnavailable
         """
+    def _type(self, name: str, /) -> str: ...
+    def _is_text(self, name: str, /) -> bool: ...
+    def _load(self, name: str, /) -> str | bytes: ...
+    def _store(self, name: str, value: str | bytes, /) -> None: ...
+    def _read(self, name: str, /) -> bytes: ...
+    def _write(self, name: str, values: bytes, /) -> None: ...
     def export_cubin(self) -> bytes:
         """Return everything as one CUBIN, in which each variable has its storage."""

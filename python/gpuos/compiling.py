@@ -6,8 +6,9 @@ import os
 import threading
 from concurrent.futures import Future
 from functools import cache
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuos import _core
 
@@ -126,3 +127,33 @@ def compile_async(
 
     _pool().submit(work)
     return future
+
+
+def image_of(
+    source: Any, path: Any, image: Any, name: Any, *others: Any
+) -> tuple[bytes, Any]:
+    """Return the image of a JitModule without a source, and its name."""
+    origins = {"source": source, "path": path, "image": image}
+    given = [key for key, value in origins.items() if value is not None]
+    if len(given) != 1:
+        raise TypeError(
+            "JitModule: expected one of source, path and image, got "
+            f"{' and '.join(given) or 'none'}"
+        )
+    *lists, options = others
+    if options is not None or any(x is not None and len(x) for x in lists):
+        raise TypeError(
+            "JitModule: expected name_expressions, headers, include_dirs and "
+            "options with a source, got them with an image, which is compiled "
+            "already"
+        )
+    own = "module.cubin"
+    if path is not None:
+        path = Path(path)
+        image = path.read_bytes()
+        own = path.name.encode("utf-8", "backslashreplace").decode()
+    elif not isinstance(image, bytes):
+        raise TypeError(
+            f"image: expected bytes, got {_core._kind_shown(image)}"
+        )
+    return image, own if name is None else name

@@ -285,7 +285,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    return _core._Functions._moveaxis(a, source, destination)
+    return _core._moveaxis(a, source, destination)
 
 
 def broadcast_to(array: Any, shape: Any) -> Any:
@@ -323,7 +323,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
             "roll: expected shift and axis as integers or tuples of them"
         )
     for one, place in zip(np.ravel(shifts), np.ravel(axes), strict=True):
-        a = _core._Functions._roll(a, int(one), int(place))
+        a = _core._roll(a, int(one), int(place))
     return a
 
 
@@ -360,7 +360,7 @@ def concatenate(
     if axis is None:
         arrays, axis = [a.reshape(-1) for a in arrays], 0
     arrays = in_dtype("concatenate", arrays, dtype, casting)
-    return _core._Functions._concatenate(arrays, axis)
+    return _core._concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, **keywords: Any) -> Any:

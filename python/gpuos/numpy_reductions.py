@@ -31,7 +31,7 @@ def _extreme(
     a: Any, is_max: bool, axis: Any = None, *, keepdims: bool = False
 ) -> Any:
     """Return the largest or least element, or some number if there is none."""
-    return a._extreme(is_max, axis, keepdims)
+    return _core._reduce("_max" if is_max else "_min", a, axis, keepdims)
 
 
 def _reduction(name: str) -> Callable[..., Any]:

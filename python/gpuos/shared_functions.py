@@ -150,7 +150,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 def _sections(a: Any, count: Any, place: int) -> list[Any]:
     """Return parts of the same size along one axis."""
     if isinstance(a, Value):
-        return _core._Functions._split(a, count, place)
+        return _core._split(a, count, place)
     if count < 1 or a.shape[place] % count != 0:
         raise _core.InvalidArgument(
             "split: expected a number of sections that divides "

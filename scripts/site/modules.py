@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 WIDTH = 80
 CORE = "gpuos._core"
 SHOWN = ("__init__", "__call__", "__getitem__", "__setitem__")
-# gpuos.functions takes its functions from this class.
-FUNCTIONS = "_Functions"
 
 
 class Entry(NamedTuple):
@@ -144,18 +142,14 @@ class Module:
         }
 
     def all(self) -> list[str]:
-        """Return the names of `__all__`, or of FUNCTIONS without a list."""
+        """Return the names of `__all__`, or all public ones without a list."""
         for node in self.body:
             if not isinstance(node, ast.Assign):
                 continue
             is_all = ast.unparse(node.targets[0]) == "__all__"
             if is_all and isinstance(node.value, ast.List):
                 return list(ast.literal_eval(node.value))
-        return sorted(self.functions())
-
-    def functions(self) -> dict[str, Entry]:
-        members = Module(self.root, CORE).own_entry(FUNCTIONS).members
-        return {member.name: member for member in members}
+        return sorted(name for name in self.own if not name.startswith("_"))
 
     def origin(self, name: str) -> str:
         """Return the module that this one imports a name from, or this one."""
@@ -178,9 +172,7 @@ class Module:
             return self.entry(self.aliases[name])._replace(name=name)
         if origin != self.name:
             return Module(self.root, origin).entry(name)
-        if self.name != "gpuos.functions":
-            raise KeyError(name)
-        return self.functions()[name]
+        raise KeyError(name)
 
     def own_entry(self, name: str) -> Entry:
         nodes = self.own[name]

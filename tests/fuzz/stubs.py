@@ -123,9 +123,7 @@ def _named(place: str, module: object, name: str) -> Iterator[Callable]:
     own = getattr(member, "__name__", name)
     defined = sys.modules.get(getattr(member, "__module__", ""), module)
     body = [*_stub().body]
-    if place == "gpuos.functions":
-        body = next(_class(body, "_Functions")).body
-    elif defined.__file__.endswith(".py"):
+    if defined.__file__.endswith(".py"):
         body += _parse(Path(defined.__file__)).body
     for node in body:
         if getattr(node, "name", None) != own:
@@ -135,12 +133,6 @@ def _named(place: str, module: object, name: str) -> Iterator[Callable]:
         elif isinstance(node, ast.FunctionDef) and not _has(node, "overload"):
             owner = "" if place == "gpuos" else place
             yield _callable(owner, node, is_method=False)
-
-
-def _class(body: list[ast.stmt], name: str) -> Iterator[ast.ClassDef]:
-    for node in body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            yield node
 
 
 def _members(owner: str, node: ast.ClassDef) -> Iterator[Callable]:

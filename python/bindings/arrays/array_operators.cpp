@@ -1,6 +1,8 @@
 // These are the operators and methods of gpuos.Array. Each is a fused function
 // of one operation, which gpuos/arrays.py makes at its first use.
 
+#include <pybind11/pybind11.h>
+
 #include <iterator>
 #include <sstream>
 #include <string>

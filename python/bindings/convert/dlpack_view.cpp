@@ -286,24 +286,27 @@ ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role) {
   ForeignView foreign;
   // No code consumes the capsule, so its destructor gives the memory back.
   foreign.keep = dlpack_capsule(object, wanted.is_cuda, role);
-  PyObject* capsule = foreign.keep.ptr();
+  const CapsuleContent found = dlpack_of(foreign.keep.ptr());
+  if (found.versioned != nullptr) check_version(found.versioned->major, role);
+  check_place(wanted, found.tensor->device, role);
+  foreign.view = view_tensor(*found.tensor, role);
+  check_unmarked(object, foreign.view, role);
+  foreign.view.read_only =
+      found.versioned != nullptr &&
+      (found.versioned->flags & dlpack::kReadOnlyFlag) != 0;
+  return foreign;
+}
+
+CapsuleContent dlpack_of(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {
-    const auto* managed = static_cast<dlpack::ManagedVersioned*>(
+    const auto* managed = static_cast<const dlpack::ManagedVersioned*>(
         PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
-    check_version(managed->major, role);
-    check_place(wanted, managed->tensor.device, role);
-    foreign.view = view_tensor(managed->tensor, role);
-    check_unmarked(object, foreign.view, role);
-    foreign.view.read_only = (managed->flags & dlpack::kReadOnlyFlag) != 0;
-    return foreign;
+    return {&managed->tensor, managed};
   }
-  const auto* managed = static_cast<dlpack::Managed*>(
+  const auto* managed = static_cast<const dlpack::Managed*>(
       PyCapsule_GetPointer(capsule, dlpack::kCapsule));
   if (managed == nullptr) throw py::error_already_set();
-  check_place(wanted, managed->tensor.device, role);
-  foreign.view = view_tensor(managed->tensor, role);
-  check_unmarked(object, foreign.view, role);
-  return foreign;
+  return {&managed->tensor, nullptr};
 }
 
 }  // namespace gpuos::python

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "convert/array_view.h"
+#include "convert/dlpack.h"
 
 namespace gpuos::python {
 
@@ -31,5 +32,14 @@ ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
 /// Throws: InvalidArgument as view_foreign() does, and if the producer does not
 /// share the array. Also throws all other errors of the producer.
 ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role);
+
+/// Holds what a capsule of DLPack points to.
+struct CapsuleContent {
+  const dlpack::Tensor* tensor;
+  const dlpack::ManagedVersioned* versioned;  // null before version 1
+};
+
+/// Throws: ValueError for another capsule.
+CapsuleContent dlpack_of(PyObject* capsule);
 
 }  // namespace gpuos::python

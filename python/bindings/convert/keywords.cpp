@@ -53,15 +53,7 @@ Scalar scalar_of(PyObject* number) {
     const auto whole =
         py::reinterpret_steal<py::object>(PyNumber_Index(number));
     if (!whole) throw py::error_already_set();
-    int overflow = 0;
-    const long long value =
-        PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
-    if (value == -1 && PyErr_Occurred() != nullptr)
-      throw py::error_already_set();
-    if (overflow == 0) return value;
-    const unsigned long long large = PyLong_AsUnsignedLongLong(whole.ptr());
-    if (PyErr_Occurred() == nullptr) return large;
-    PyErr_Clear();
+    if (const auto integer = scalar_of_int(whole.ptr())) return *integer;
   }
   if (is_complex_number(number)) {
     const Py_complex value = PyComplex_AsCComplex(number);

@@ -2,8 +2,11 @@
 
 #include <pybind11/numpy.h>
 
+#include <array>
+#include <cstdint>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "convert/reading.h"
 #include "gpuos/error.h"
@@ -19,19 +22,33 @@ namespace {
 using NumPy = py::detail::npy_api;
 
 constexpr int kNumPyHalf = 23;  // pybind11 does not name it
+static_assert(sizeof(long) == 8);
 
-constexpr DType integer_dtype(std::size_t bytes, bool is_signed) {
-  switch (bytes) {
-    case 1:
-      return is_signed ? DType::Int8 : DType::UInt8;
-    case 2:
-      return is_signed ? DType::Int16 : DType::UInt16;
-    case 4:
-      return is_signed ? DType::Int32 : DType::UInt32;
-    default:
-      return is_signed ? DType::Int64 : DType::UInt64;
-  }
-}
+// Holds the dtypes by NumPy's numbers, and kDTypeCount for others.
+constexpr auto kByNumber = [] {
+  std::array<std::uint8_t, kNumPyHalf + 1> all;
+  all.fill(kDTypeCount);
+  const std::pair<int, DType> known[] = {
+      {NumPy::NPY_BOOL_, DType::Bool},
+      {NumPy::NPY_BYTE_, DType::Int8},
+      {NumPy::NPY_UBYTE_, DType::UInt8},
+      {NumPy::NPY_SHORT_, DType::Int16},
+      {NumPy::NPY_USHORT_, DType::UInt16},
+      {NumPy::NPY_INT_, DType::Int32},
+      {NumPy::NPY_UINT_, DType::UInt32},
+      {NumPy::NPY_LONG_, DType::Int64},
+      {NumPy::NPY_ULONG_, DType::UInt64},
+      {NumPy::NPY_LONGLONG_, DType::Int64},
+      {NumPy::NPY_ULONGLONG_, DType::UInt64},
+      {kNumPyHalf, DType::Float16},
+      {NumPy::NPY_FLOAT_, DType::Float32},
+      {NumPy::NPY_DOUBLE_, DType::Float64},
+      {NumPy::NPY_CFLOAT_, DType::Complex64},
+      {NumPy::NPY_CDOUBLE_, DType::Complex128}};
+  for (const auto& [number, dtype] : known)
+    all[static_cast<std::size_t>(number)] = static_cast<std::uint8_t>(dtype);
+  return all;
+}();
 
 constexpr std::string_view kNumPy = "numpy";
 
@@ -86,42 +103,10 @@ const std::string& known_dtypes() {
 std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
   const auto* d = py::detail::array_descriptor_proxy(descriptor);
   if (d->byteorder != '=' && d->byteorder != '|') return std::nullopt;
-  switch (d->type_num) {
-    case NumPy::NPY_FLOAT_:
-      return DType::Float32;
-    case NumPy::NPY_DOUBLE_:
-      return DType::Float64;
-    case NumPy::NPY_BOOL_:
-      return DType::Bool;
-    case NumPy::NPY_BYTE_:
-      return DType::Int8;
-    case NumPy::NPY_UBYTE_:
-      return DType::UInt8;
-    case NumPy::NPY_SHORT_:
-      return DType::Int16;
-    case NumPy::NPY_USHORT_:
-      return DType::UInt16;
-    case NumPy::NPY_INT_:
-      return DType::Int32;
-    case NumPy::NPY_UINT_:
-      return DType::UInt32;
-    case NumPy::NPY_LONG_:
-      return integer_dtype(sizeof(long), true);
-    case NumPy::NPY_ULONG_:
-      return integer_dtype(sizeof(long), false);
-    case NumPy::NPY_LONGLONG_:
-      return DType::Int64;
-    case NumPy::NPY_ULONGLONG_:
-      return DType::UInt64;
-    case kNumPyHalf:
-      return DType::Float16;
-    case NumPy::NPY_CFLOAT_:
-      return DType::Complex64;
-    case NumPy::NPY_CDOUBLE_:
-      return DType::Complex128;
-    default:
-      return dtype_of_others(descriptor);
-  }
+  const auto number = static_cast<std::size_t>(d->type_num);
+  if (number < kByNumber.size() && kByNumber[number] < kDTypeCount)
+    return static_cast<DType>(kByNumber[number]);
+  return dtype_of_others(descriptor);
 }
 
 DType dtype_of(py::handle dtype) {

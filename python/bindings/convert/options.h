@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpuos/options.h"
+#include "gpuos/stats.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
@@ -11,5 +12,8 @@ namespace gpuos::python {
 RuntimeOptions options_from(const pybind11::kwargs& given);
 
 pybind11::dict options_to_dict(const RuntimeOptions& options);
+
+/// Returns every member by its name.
+pybind11::dict stats_to_dict(const Stats& stats);
 
 }  // namespace gpuos::python

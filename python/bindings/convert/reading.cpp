@@ -34,6 +34,16 @@ std::string text_of(py::handle object, const char* what) {
   return {text, static_cast<std::size_t>(size)};
 }
 
+std::optional<Scalar> scalar_of_int(PyObject* integer) noexcept {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(integer, &overflow);
+  if (overflow == 0) return Scalar(value);
+  const unsigned long long large = PyLong_AsUnsignedLongLong(integer);
+  if (PyErr_Occurred() == nullptr) return Scalar(large);
+  PyErr_Clear();
+  return {};
+}
+
 std::int64_t integer_of(py::handle object, const char* what) {
   const py::object number = index_of(object, what);
   int overflow = 0;

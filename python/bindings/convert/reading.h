@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gpuos/runtime.h"
+#include "gpuos/scalar.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
@@ -25,6 +27,10 @@ std::string text_of(pybind11::handle object, const char* what);
 /// Calls PyNumber_Index(), with gpuos's error text if it is no integer. Throws:
 /// TypeError.
 pybind11::object index_of(pybind11::handle object, const char* what);
+
+/// Returns the number of a Python int, or nothing if neither int64 nor uint64
+/// holds it.
+std::optional<Scalar> scalar_of_int(PyObject* integer) noexcept;
 
 /// Returns an integer, also one of NumPy. Throws: TypeError, InvalidArgument.
 std::int64_t integer_of(pybind11::handle object, const char* what);

@@ -4,45 +4,30 @@
 
 #include <pybind11/stl.h>
 
-#include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "convert/fields.h"
 #include "convert/reading.h"
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/registrations.h"
 
 namespace py = pybind11;
 
 namespace gpuos::python {
+
+template <>
+struct Words<FastCompile> {
+  static constexpr std::pair<const char*, FastCompile> kAll[] = {
+      {"off", FastCompile::Off},
+      {"min", FastCompile::Min},
+      {"mid", FastCompile::Mid},
+      {"max", FastCompile::Max}};
+};
+
 namespace {
-
-constexpr std::array<std::pair<const char*, FastCompile>, 4> kLevels{
-    {{"off", FastCompile::Off},
-     {"min", FastCompile::Min},
-     {"mid", FastCompile::Mid},
-     {"max", FastCompile::Max}}};
-
-constexpr const char* kFields[] = {
-    "std",       "defines", "max_registers", "fast_math",
-    "line_info", "debug",   "optimization",  "fast_compile",
-    "extra",     "arch",    "include_dirs"};
-
-FastCompile level_from(const std::string& name) {
-  for (const auto& [known, level] : kLevels) {
-    if (name == known) return level;
-  }
-  throw InvalidArgument(
-      "JitOptions: fast_compile: expected 'off', 'min', 'mid' or 'max', got '" +
-      name + "'");
-}
-
-const char* name_of(FastCompile level) {
-  for (const auto& [name, known] : kLevels) {
-    if (level == known) return name;
-  }
-  return "off";
-}
 
 // Returns the text of a macro. None and True mean the same as -DNAME.
 std::string macro_text(const py::handle& value) {
@@ -55,48 +40,39 @@ std::string macro_text(const py::handle& value) {
   return shown(value);
 }
 
-std::unique_ptr<JitOptions> make_options(
-    std::string standard, const py::object& defines,
-    std::uint32_t max_registers, bool fast_math, bool line_info, bool debug,
-    int optimization, const std::string& fast_compile, const py::object& extra,
-    std::string arch, const py::object& include_dirs) {
-  auto options = std::make_unique<JitOptions>();
-  options->std = std::move(standard);
-  for (const auto& [name, value] : pairs_of(defines, "JitOptions: defines"))
-    options->defines.emplace_back(text_of(name, "JitOptions: defines"),
-                                  macro_text(value));
-  options->max_registers = max_registers;
-  options->fast_math = fast_math;
-  options->line_info = line_info;
-  options->debug = debug;
-  options->optimization = optimization;
-  options->fast_compile = level_from(fast_compile);
-  options->extra = texts_of(extra, "JitOptions: extra");
-  options->arch = std::move(arch);
-  options->include_dirs = folders_of(include_dirs, "JitOptions: include_dirs");
-  return options;
+void set_defines(JitOptions& to, const std::string& what,
+                 const py::object& given) {
+  for (const auto& [name, value] : pairs_of(given, what.c_str()))
+    to.defines.emplace_back(text_of(name, what.c_str()), macro_text(value));
 }
 
-py::dict defines_of(const JitOptions& options) {
+py::object defines_of(const JitOptions& options) {
   py::dict defines;
   for (const auto& [name, text] : options.defines)
     defines[py::str(name)] = py::str(text);
   return defines;
 }
 
-// Returns Python that makes equal options. It has only those that differ from
-// the defaults.
-std::string text_of_options(const py::object& self) {
-  const py::object plain = py::type::of(self)();
-  std::string text;
-  for (const char* name : kFields) {
-    const py::object value = self.attr(name);
-    if (value.equal(plain.attr(name))) continue;
-    if (!text.empty()) text += ", ";
-    text += std::string(name) + "=" + std::string(py::repr(value));
-  }
-  return "gpuos.JitOptions(" + text + ")";
+void set_folders(JitOptions& to, const std::string& what,
+                 const py::object& given) {
+  to.include_dirs = folders_of(given, what.c_str());
 }
+
+// The order is that of the repr().
+constexpr Field<JitOptions> kFields[] = {
+    member_field<&JitOptions::std>("std"),
+    {"defines", set_defines, defines_of},
+    member_field<&JitOptions::max_registers>("max_registers"),
+    member_field<&JitOptions::fast_math>("fast_math"),
+    member_field<&JitOptions::line_info>("line_info"),
+    member_field<&JitOptions::debug>("debug"),
+    member_field<&JitOptions::optimization>("optimization"),
+    member_field<&JitOptions::fast_compile>("fast_compile"),
+    member_field<&JitOptions::extra>("extra"),
+    member_field<&JitOptions::arch>("arch"),
+    {"include_dirs", set_folders,
+     [](const JitOptions& of) { return told(of.include_dirs); }},
+};
 
 }  // namespace
 
@@ -110,29 +86,18 @@ JitOptions jit_options_from(const py::object& options) {
 }
 
 void register_jit_options(py::module_& module) {
-  const JitOptions defaults;
   auto type = add_class<JitOptions>(module, "JitOptions");
-  type.def(py::init(&make_options), py::kw_only(),
-           py::arg("std") = defaults.std, py::arg("defines") = py::dict(),
-           py::arg("max_registers") = 0, py::arg("fast_math") = false,
-           py::arg("line_info") = false, py::arg("debug") = false,
-           py::arg("optimization") = defaults.optimization,
-           py::arg("fast_compile") = "off", py::arg("extra") = py::tuple(),
-           py::arg("arch") = "", py::arg("include_dirs") = py::tuple())
-      .def_readonly("std", &JitOptions::std)
-      .def_property_readonly("defines", &defines_of)
-      .def_readonly("max_registers", &JitOptions::max_registers)
-      .def_readonly("fast_math", &JitOptions::fast_math)
-      .def_readonly("line_info", &JitOptions::line_info)
-      .def_readonly("debug", &JitOptions::debug)
-      .def_readonly("optimization", &JitOptions::optimization)
-      .def_property_readonly(
-          "fast_compile",
-          [](const JitOptions& self) { return name_of(self.fast_compile); })
-      .def_readonly("extra", &JitOptions::extra)
-      .def_readonly("arch", &JitOptions::arch)
-      .def_readonly("include_dirs", &JitOptions::include_dirs)
-      .def("__repr__", &text_of_options);
+  type.def(py::init([](const py::kwargs& keywords) {
+    auto made = std::make_unique<JitOptions>();
+    set_fields<JitOptions>(*made, kFields, keywords, "JitOptions",
+                           "JitOptions: ");
+    return made;
+  }));
+  for (const Field<JitOptions>& each : kFields)
+    type.def_property_readonly(
+        each.name,
+        [get = each.get](const JitOptions& self) { return get(self); });
+  add_repr(type);
 }
 
 }  // namespace gpuos::python

@@ -26,18 +26,12 @@ namespace {
 }
 
 void add_integer(KernelArgs& args, PyObject* value, std::size_t index) {
-  int overflow = 0;
-  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-  if (overflow == 0) {
-    args.add(Scalar(number));
-    return;
-  }
-  const unsigned long long large = PyLong_AsUnsignedLongLong(value);
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    refuse(index, "an integer of at most 64 bits", "a larger one");
-  }
-  args.add(std::uint64_t{large});
+  const auto number = scalar_of_int(value);
+  if (!number) refuse(index, "an integer of at most 64 bits", "a larger one");
+  if (number->is_above_int64())
+    args.add(static_cast<std::uint64_t>(number->integer()));
+  else
+    args.add(*number);
 }
 
 bool is_of(const py::handle& value, const char* module, const char* type) {
@@ -63,17 +57,7 @@ void add_numpy_scalar(KernelArgs& args, const py::handle& value,
 }
 
 void* dlpack_pointer(const py::object& capsule, std::size_t index) {
-  const dlpack::Tensor* tensor = nullptr;
-  if (auto* versioned = static_cast<dlpack::ManagedVersioned*>(
-          PyCapsule_GetPointer(capsule.ptr(), dlpack::kVersionedCapsule))) {
-    tensor = &versioned->tensor;
-  } else {
-    PyErr_Clear();
-    auto* managed = static_cast<dlpack::Managed*>(
-        PyCapsule_GetPointer(capsule.ptr(), dlpack::kCapsule));
-    if (managed == nullptr) throw py::error_already_set();
-    tensor = &managed->tensor;
-  }
+  const dlpack::Tensor* const tensor = dlpack_of(capsule.ptr()).tensor;
   if (tensor->device.type != dlpack::kCuda &&
       tensor->device.type != dlpack::kCudaManaged)
     refuse(index, "an array on the device", "one in other memory");

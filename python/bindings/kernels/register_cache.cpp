@@ -8,6 +8,7 @@
 #include "gpuos/diagnose.h"
 #include "gpuos/version.h"
 #include "module/path_text.h"
+#include "module/python_methods.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 
@@ -34,42 +35,24 @@ std::pair<std::uint64_t, std::uint64_t> pair_of(const CacheRemoval& removal) {
 
 constexpr char kHome[] = "gpuos.cache";
 
-std::string repr_of_level(const CacheLevel& level) {
-  return "gpuos.cache.CacheLevel(folder=" +
-         std::string(py::repr(path_text(level.folder))) +
-         ", entries=" + std::to_string(level.entries) +
-         ", bytes=" + std::to_string(level.bytes) + ")";
-}
-
-std::string repr_of_info(const CacheInfo& info) {
-  return "gpuos.cache.CacheInfo(own=" + repr_of_level(info.own) +
-         ", read_only=" + repr_of_level(info.read_only) +
-         ", max_bytes=" + std::to_string(info.max_bytes) + ")";
-}
-
-std::string repr_of_image(const CachedImage& image) {
-  return "gpuos.cache.CachedImage(name=" +
-         std::string(py::repr(path_text(image.name))) + ", arch='" +
-         image.arch + "', state='" + name_of(image.state) +
-         "', bytes=" + std::to_string(image.bytes) + ")";
-}
-
 void add_classes(py::module_& module) {
-  add_result_class<CacheLevel>(module, "CacheLevel", kHome)
+  auto level = add_result_class<CacheLevel>(module, "CacheLevel", kHome);
+  level
       .def_property_readonly(
           "folder", [](const CacheLevel& l) { return path_text(l.folder); })
       .def_property_readonly(
           "why_off", [](const CacheLevel& l) { return path_text(l.why_off); })
       .def_readonly("is_writable", &CacheLevel::is_writable)
       .def_readonly("entries", &CacheLevel::entries)
-      .def_readonly("bytes", &CacheLevel::bytes)
-      .def("__repr__", &repr_of_level);
-  add_result_class<CacheInfo>(module, "CacheInfo", kHome)
-      .def_readonly("own", &CacheInfo::own)
+      .def_readonly("bytes", &CacheLevel::bytes);
+  add_repr(level);
+  auto info = add_result_class<CacheInfo>(module, "CacheInfo", kHome);
+  info.def_readonly("own", &CacheInfo::own)
       .def_readonly("read_only", &CacheInfo::read_only)
-      .def_readonly("max_bytes", &CacheInfo::max_bytes)
-      .def("__repr__", &repr_of_info);
-  add_result_class<CachedImage>(module, "CachedImage", kHome)
+      .def_readonly("max_bytes", &CacheInfo::max_bytes);
+  add_repr(info);
+  auto image = add_result_class<CachedImage>(module, "CachedImage", kHome);
+  image
       .def_property_readonly(
           "path", [](const CachedImage& i) { return path_text(i.path); })
       .def_readonly("is_read_only", &CachedImage::is_read_only)
@@ -83,8 +66,8 @@ void add_classes(py::module_& module) {
       .def_readonly("arch", &CachedImage::arch)
       .def_readonly("registers", &CachedImage::registers)
       .def_readonly("bytes", &CachedImage::bytes)
-      .def_readonly("used", &CachedImage::used)
-      .def("__repr__", &repr_of_image);
+      .def_readonly("used", &CachedImage::used);
+  add_repr(image);
 }
 
 }  // namespace
@@ -125,18 +108,13 @@ void register_diagnose(py::module_& module) {
       .def_property_readonly(
           "hint",
           [](const Finding& finding) { return path_text(finding.hint); })
-      .def_property_readonly("searched",
-                             [](const Finding& finding) {
-                               py::list places;
-                               for (const std::string& place : finding.searched)
-                                 places.append(path_text(place));
-                               return places;
-                             })
-      .def("__repr__", [](const Finding& finding) {
-        return path_text("gpuos.Finding(what='" + finding.what + "', found=" +
-                         (finding.found ? "True" : "False") + ", version='" +
-                         finding.version + "', where='" + finding.where + "')");
+      .def_property_readonly("searched", [](const Finding& finding) {
+        py::list places;
+        for (const std::string& place : finding.searched)
+          places.append(path_text(place));
+        return places;
       });
+  add_repr(type);
 
   module.def(
       "_add_library_dir",

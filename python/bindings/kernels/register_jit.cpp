@@ -10,11 +10,11 @@
 #include "gpuos/jit_module.h"
 #include "gpuos/module_registry.h"
 #include "kernels/kernel_arguments.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 #include "runtime/waiting.h"
-#include "sessions/variable_copies.h"
 
 namespace py = pybind11;
 
@@ -42,36 +42,6 @@ struct ModuleRequest {
   int device = 0;
 };
 
-bool is_empty(const py::object& values) {
-  return values.is_none() || py::len(values) == 0;
-}
-
-// Checks that exactly one argument gives the code of the module.
-void check_one_origin(const ModuleRequest& asked) {
-  // Almost all calls return here.
-  if (!asked.source.is_none() && asked.path.is_none() && asked.image.is_none())
-    return;
-  std::string given;
-  for (const auto& [name, value] : {std::pair{"source", asked.source},
-                                    {"path", asked.path},
-                                    {"image", asked.image}}) {
-    if (value.is_none()) continue;
-    if (!given.empty()) given += " and ";
-    given += name;
-  }
-  if (given.empty()) given = "none";
-  if (given == "none" || given.find(' ') != std::string::npos)
-    throw py::type_error(
-        "JitModule: expected one of source, path and image, got " + given);
-  if (asked.source.is_none() &&
-      (!is_empty(asked.name_expressions) || !is_empty(asked.headers) ||
-       !is_empty(asked.include_dirs) || !asked.options.is_none()))
-    throw py::type_error(
-        "JitModule: expected name_expressions, headers, include_dirs and "
-        "options with a source, got them with an image, which is compiled "
-        "already");
-}
-
 std::vector<std::string> names_from(const py::object& expressions) {
   if (PyUnicode_Check(expressions.ptr()) != 0)
     throw py::type_error(
@@ -98,20 +68,16 @@ JitSource source_from(const ModuleRequest& asked) {
       .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
 }
 
-// Returns a module of an image. Python reads the file, so a missing one raises
-// FileNotFoundError.
+// Returns a module of an image. gpuos/compiling.py checks the arguments and
+// reads the file, so a missing one raises FileNotFoundError.
 std::unique_ptr<JitModule> module_of_image(const ModuleRequest& asked) {
-  py::object bytes = asked.image;
-  std::string name = "module.cubin";
-  if (!asked.path.is_none()) {
-    const py::object path = python_module("pathlib").attr("Path")(asked.path);
-    bytes = path.attr("read_bytes")();
-    name = whole_text(path.attr("name"));
-  } else if (PyBytes_Check(bytes.ptr()) == 0) {
-    refuse_type("image", "bytes", bytes);
-  }
-  if (!asked.name.is_none()) name = text_of(asked.name, "name");
-  std::string image = bytes.cast<std::string>();
+  const py::tuple origin =
+      python_module("gpuos.compiling")
+          .attr("image_of")(asked.source, asked.path, asked.image, asked.name,
+                            asked.name_expressions, asked.headers,
+                            asked.include_dirs, asked.options);
+  auto image = origin[0].cast<std::string>();
+  std::string name = text_of(origin[1], "name");
   const WithoutGil no_gil;
   return std::make_unique<JitModule>(
       JitModule::from_image(std::move(image), std::move(name), asked.device));
@@ -127,8 +93,8 @@ std::unique_ptr<JitModule> make_module(
                             options, path,
                             image,   name,
                             device};
-  check_one_origin(asked);
-  if (source.is_none()) return module_of_image(asked);
+  if (source.is_none() || !path.is_none() || !image.is_none())
+    return module_of_image(asked);
   JitSource made = source_from(asked);
   const std::stop_token token =
       stop == nullptr ? std::stop_token() : stop->get_token();
@@ -137,18 +103,21 @@ std::unique_ptr<JitModule> make_module(
   });
 }
 
-py::object read_from(const JitModule& module, const std::string& name,
-                     const py::object& dtype) {
-  return read_variable(
-      dtype, [&] { return module.global_bytes(name); },
-      [&](void* to, std::size_t bytes) { module.read(name, to, bytes); });
+py::bytes read_bytes(const JitModule& module, const std::string& name) {
+  std::string value;
+  {
+    const WithoutGil no_gil;
+    value.resize(module.global_bytes(name));
+    module.read(name, value.data(), value.size());
+  }
+  return value;
 }
 
-void write(const JitModule& module, const std::string& name,
-           const py::object& values) {
-  write_variable(values, [&](const void* from, std::size_t bytes) {
-    module.write(name, from, bytes);
-  });
+void write_bytes(const JitModule& module, const std::string& name,
+                 const py::bytes& values) {
+  const std::string_view bytes = values;
+  const WithoutGil no_gil;
+  module.write(name, bytes.data(), bytes.size());
 }
 
 std::uint64_t replace_source(JitModule& module, const py::object& source,
@@ -186,18 +155,13 @@ void register_module_info(py::module_& module) {
   type.def_readonly("name", &ModuleInfo::name)
       .def_readonly("device", &ModuleInfo::device)
       .def_readonly("bytes", &ModuleInfo::bytes)
-      .def_property_readonly("holders",
-                             [](const ModuleInfo& self) {
-                               py::dict holders;
-                               for (const ModuleHolder& holder : self.holders)
-                                 holders[py::str(holder.what)] = holder.count;
-                               return holders;
-                             })
-      .def("__repr__", [](const ModuleInfo& self) {
-        return "gpuos.ModuleInfo('" + self.name + "', device " +
-               std::to_string(self.device) + ", " + std::to_string(self.bytes) +
-               " bytes)";
+      .def_property_readonly("holders", [](const ModuleInfo& self) {
+        py::dict holders;
+        for (const ModuleHolder& holder : self.holders)
+          holders[py::str(holder.what)] = holder.count;
+        return holders;
       });
+  add_repr(type);
   module.def("modules", &ModuleRegistry::list);
 }
 
@@ -236,8 +200,8 @@ void register_jit(py::module_& module) {
           },
           py::arg("name"))
       .def("global_bytes", &JitModule::global_bytes, py::arg("name"))
-      .def("read", &read_from, py::arg("name"), py::arg("dtype"))
-      .def("write", &write, py::arg("name"), py::arg("values"))
+      .def("_read", &read_bytes)
+      .def("_write", &write_bytes)
       .def("replace", &replace_source, py::arg("source"), py::kw_only(),
            py::arg("keep") = py::tuple(),
            py::arg("name_expressions") = py::none(),
@@ -259,11 +223,9 @@ void register_jit(py::module_& module) {
       .def_property_readonly(
           "arch",
           [](const JitModule& self) { return told(self, &JitModule::arch); })
-      .def_property_readonly("name", &JitModule::name)
-      .def("__repr__", [](const JitModule& self) {
-        return "gpuos.JitModule('" + self.name() + "', " +
-               told(self, &JitModule::arch) + ")";
-      });
+      .def_property_readonly("name", &JitModule::name);
+  add_repr(type);
+  add_python_methods(type, "gpuos.variables", "read write");
 }
 
 }  // namespace gpuos::python

@@ -8,6 +8,7 @@
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "kernels/kernel_arguments.h"
+#include "module/python_methods.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 
@@ -183,10 +184,8 @@ void register_kernel(py::module_& module) {
                 without_gil(&Kernel::suggest_block)(self, shared_bytes);
             return std::pair(occupancy.min_grid, occupancy.block);
           },
-          py::arg("shared_bytes") = 0)
-      .def("__repr__", [](const Kernel& self) {
-        return "gpuos.Kernel('" + self.name() + "')";
-      });
+          py::arg("shared_bytes") = 0);
+  add_repr(type);
 }
 
 }  // namespace gpuos::python

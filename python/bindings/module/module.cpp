@@ -45,24 +45,9 @@ void refuse_bare_objects() {
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   if (!gpuos::python::WithLock::make()) throw pybind11::error_already_set();
   refuse_bare_objects();
-  gpuos::python::register_errors(module);
-  gpuos::python::register_cache(module);
-  gpuos::python::register_diagnose(module);
-  gpuos::python::register_ticket(module);
-  gpuos::python::register_array(module);
-  gpuos::python::register_definition(module);
-  gpuos::python::register_operator(module);
-  gpuos::python::register_runtime(module);
-  gpuos::python::register_control(module);
-  gpuos::python::register_transaction(module);
-  gpuos::python::register_submit(module);
-  gpuos::python::register_value(module);
-  gpuos::python::register_functions(module);
-  gpuos::python::register_fused(module);
-  gpuos::python::register_kernel(module);
-  gpuos::python::register_jit(module);
-  gpuos::python::register_session(module);
-  gpuos::python::register_bridge(module);
+#define GPUOS_REGISTER(name) gpuos::python::register_##name(module);
+  GPUOS_REGISTRATIONS(GPUOS_REGISTER)
+#undef GPUOS_REGISTER
   gpuos::python::add_docstrings(module);
   gpuos::python::reword_refusals(module);
 }

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 #include "gpuos/program_ops.h"
 #include "module/errors.h"
+#include "module/pybind_objects.h"
 
 namespace gpuos::python {
 
@@ -47,10 +47,16 @@ struct UnarySlot {
   unaryfunc PyNumberMethods::* slot;
   unaryfunc function;
 };
-struct ComparisonName {
-  const char* name;
-  int operation;
+struct TypeOperators {
+  std::span<const BinarySlot> binary;
+  std::span<const UnarySlot> unary;
+  ternaryfunc power;
+  richcmpfunc compare;
 };
+
+/// Adds the slots of a table and the names of Python's special methods.
+void add_operator_slots(const pybind11::handle& type,
+                        const TypeOperators& table);
 
 template <typename Of>
 class OperatorSlots {
@@ -85,60 +91,9 @@ class OperatorSlots {
       {"__abs__", &N::nb_absolute, Of::template unary<Op::Absolute>},
       {"__invert__", &N::nb_invert, Of::template unary<Op::Invert>},
   };
-  static constexpr ComparisonName kComparisons[] = {
-      {"__lt__", Py_LT}, {"__le__", Py_LE}, {"__gt__", Py_GT},
-      {"__ge__", Py_GE}, {"__eq__", Py_EQ}, {"__ne__", Py_NE}};
 
-  template <typename T>
-  static void add_to(pybind11::class_<T>& type) {
-    add_names(type);
-    auto* object = reinterpret_cast<PyTypeObject*>(type.ptr());
-    PyNumberMethods& number = *object->tp_as_number;
-    for (const BinarySlot& op : kBinary) number.*op.slot = op.function;
-    for (const UnarySlot& op : kUnary) number.*op.slot = op.function;
-    number.nb_power = Of::power;
-    object->tp_richcompare = Of::compare;
-  }
-
- private:
-  using Object = pybind11::object;
-
-  static Object checked(PyObject* made) {
-    if (made == nullptr) throw pybind11::error_already_set();
-    return pybind11::reinterpret_steal<Object>(made);
-  }
-
-  template <typename T>
-  static void add_names(pybind11::class_<T>& type) {
-    for (const BinarySlot& op : kBinary) {
-      type.def(op.name, [f = op.function](const Object& x, const Object& y) {
-        return checked(f(x.ptr(), y.ptr()));
-      });
-      type.def(op.reflected,
-               [f = op.function](const Object& x, const Object& y) {
-                 return checked(f(y.ptr(), x.ptr()));
-               });
-    }
-    for (const UnarySlot& op : kUnary)
-      type.def(op.name, [f = op.function](const Object& x) {
-        return checked(f(x.ptr()));
-      });
-    for (const ComparisonName& op : kComparisons)
-      type.def(op.name, [how = op.operation](const Object& x, const Object& y) {
-        return checked(Of::compare(x.ptr(), y.ptr(), how));
-      });
-    const auto pow = [](const Object& x, const Object& y,
-                        const Object& modulus) {
-      return checked(Of::power(x.ptr(), y.ptr(), modulus.ptr()));
-    };
-    const auto rpow = [pow](const Object& x, const Object& y,
-                            const Object& modulus) {
-      return pow(y, x, modulus);
-    };
-    namespace py = pybind11;
-    type.def("__pow__", pow, py::arg("other"), py::arg("modulus") = py::none());
-    type.def("__rpow__", rpow, py::arg("other"),
-             py::arg("modulus") = py::none());
+  static void add_to(const pybind11::handle& type) {
+    add_operator_slots(type, {kBinary, kUnary, Of::power, Of::compare});
   }
 };
 

@@ -32,26 +32,19 @@ pybind11::class_<Type, Options...> add_result_class(
   return type;
 }
 
-// Each function adds its classes and functions to the module, in the order of
-// module.cpp. A later one may name the types of an earlier one.
-void register_errors(pybind11::module_& module);
-void register_cache(pybind11::module_& module);
-void register_diagnose(pybind11::module_& module);
-void register_ticket(pybind11::module_& module);
-void register_array(pybind11::module_& module);
-void register_definition(pybind11::module_& module);
-void register_operator(pybind11::module_& module);
-void register_runtime(pybind11::module_& module);
-void register_control(pybind11::module_& module);
-void register_transaction(pybind11::module_& module);
-void register_submit(pybind11::module_& module);
-void register_value(pybind11::module_& module);
-void register_functions(pybind11::module_& module);
-void register_fused(pybind11::module_& module);
-void register_kernel(pybind11::module_& module);
-void register_jit(pybind11::module_& module);
-void register_session(pybind11::module_& module);
-void register_bridge(pybind11::module_& module);
+// Lists what adds classes and functions to the module, in this order. A later
+// one may name the types of an earlier one.
+#define GPUOS_REGISTRATIONS(X)                                             \
+  X(errors)                                                                \
+  X(cache)                                                                 \
+  X(diagnose)                                                              \
+  X(ticket)                                                                \
+  X(array) X(definition) X(operator) X(runtime) X(control) X(transaction)  \
+      X(submit) X(value) X(functions) X(fused) X(kernel) X(jit) X(session) \
+          X(bridge)
+#define GPUOS_REGISTER(name) void register_##name(pybind11::module_& module);
+GPUOS_REGISTRATIONS(GPUOS_REGISTER)
+#undef GPUOS_REGISTER
 
 /// Adds the docstrings of _core.pyi to the registered names. Throws:
 /// ImportError for a name that the module does not have.

@@ -16,10 +16,6 @@ struct DefinitionObject {
   std::string digest;
 };
 
-/// Throws: InvalidArgument if a value is not of its parameter's dtype.
-std::shared_ptr<DefinitionObject> make_definition(OperatorDefinition given,
-                                                  std::uint64_t version);
-
 /// Returns the definition of the current version. Throws: InvalidArgument if it
 /// cannot be defined elsewhere.
 std::shared_ptr<DefinitionObject> definition_of(const Operator& op);
@@ -30,24 +26,23 @@ const DefinitionObject* as_definition(pybind11::handle object);
 /// Returns the number as a Python object.
 pybind11::object number_of(const Scalar& scalar);
 
-/// Holds the keywords of define() and replace() for objects of another
-/// compiler. It lives as long as these functions run.
-struct ObjectArguments {
-  const pybind11::object& ptx;
-  const pybind11::object& ltoir;
-  const pybind11::object& cubin;
-  const pybind11::object& symbol;
-};
+/// Returns None for an empty text.
+pybind11::object text_or_none(const std::string& text);
 
-/// Reads the arguments of define() and replace(). None in `params` or `dtype`
-/// keeps those of `base`. A Definition may replace the expression, and then
-/// only its name differs. Throws: InvalidArgument.
-OperatorDefinition definition_from(
-    OperatorDefinition base, const pybind11::object& expression,
-    const pybind11::object& source, const ObjectArguments& object,
-    const pybind11::object& params, const pybind11::object& dtype,
-    const pybind11::object& inputs, const pybind11::object& elementwise,
-    const pybind11::object& checked);
+/// Throws: InvalidArgument, beginning with `where`, if a call with a Definition
+/// has other arguments.
+void check_alone(const std::string& where, const pybind11::object& expression,
+                 const pybind11::dict& keywords);
+
+/// Reads the arguments of define() and replace(). Without `params` or `dtype`
+/// those of `base` stay. A Definition may replace the expression, and then only
+/// its name differs. `tiered` is known only if `may_be_tiered`.
+/// Throws: InvalidArgument, TypeError naming `where` for an unknown keyword.
+OperatorDefinition definition_from(OperatorDefinition base,
+                                   const pybind11::object& expression,
+                                   const pybind11::dict& keywords,
+                                   const std::string& where,
+                                   bool may_be_tiered = false);
 
 /// Reads a dict of the keywords of define(), which has 'name', or a Definition.
 /// `where` begins the messages. Throws: InvalidArgument, TypeError.

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "convert/stats_dict.h"
+#include "convert/options.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 #include "runtime/runtime_object.h"

@@ -1,15 +1,21 @@
 // Binds gpuos.Definition, which holds all that define() takes, to be kept and
-// sent.
+// sent, and reads the arguments of define() and replace().
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "convert/fields.h"
+#include "convert/keywords.h"
+#include "convert/numpy_dtype.h"
 #include "convert/reading.h"
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
@@ -24,34 +30,103 @@ namespace {
 PyTypeObject* definition_type = nullptr;
 
 using DefinitionPtr = std::shared_ptr<DefinitionObject>;
+using Kind = DeviceObject::Kind;
 
-py::object text_or_none(const std::string& text) {
-  return text.empty() ? py::object(py::none()) : py::str(text);
+// Returns the name of a keyword of submit(). Throws: InvalidArgument.
+std::string own_name(py::handle given, const char* what) {
+  const std::string name = text_of(given, what);
+  for (const char* taken : {"out", "stream", "sizes", "dtype"})
+    if (name == taken)
+      throw InvalidArgument(std::string(what) +
+                            ": expected a name other than those of submit(), "
+                            "got '" +
+                            name + "'");
+  return name;
+}
+
+// Makes a parameter of a dtype, or of a dtype and a default value.
+Parameter parameter_from(std::string name, const py::object& given) {
+  const bool is_pair = py::isinstance<py::tuple>(given);
+  if (!is_pair && PyNumber_Check(given.ptr()) == 0)
+    return {std::move(name), dtype_of(given)};
+  const py::tuple pair = is_pair ? py::tuple(given) : py::tuple();
+  if (pair.size() != 2 || PyNumber_Check(pair[1].ptr()) == 0)
+    throw py::type_error("define: params: " + name +
+                         ": expected a dtype, or a tuple of a dtype and a "
+                         "number, got " +
+                         kind_shown(given.ptr()));
+  return {std::move(name), dtype_of(pair[0]), scalar_of(pair[1].ptr())};
+}
+
+// Returns a text, bytes, or the contents of the file at a path. Python reads
+// the file, so a missing one raises FileNotFoundError.
+std::string object_bytes(const py::object& given, const std::string& what,
+                         Kind kind) {
+  if (PyBytes_Check(given.ptr()) != 0) return given.cast<std::string>();
+  const bool is_text = PyUnicode_Check(given.ptr()) != 0;
+  if (is_text && kind == Kind::Ptx) return text_of(given, what.c_str());
+  if (is_text || !py::hasattr(given, "__fspath__"))
+    refuse_type(what.c_str(),
+                kind == Kind::Ptx ? "str, bytes or a path"
+                                  : "bytes or a path such as pathlib.Path",
+                given);
+  return python_module("pathlib")
+      .attr("Path")(given)
+      .attr("read_bytes")()
+      .cast<std::string>();
+}
+
+constexpr const char* name_of(Kind kind) {
+  return kind == Kind::Ptx ? "ptx" : kind == Kind::LtoIr ? "ltoir" : "cubin";
 }
 
 py::str dtype_name(DType dtype) { return py::str(std::string(name_of(dtype))); }
 
-// Returns code from another compiler, if it is of this kind. PTX is a text, but
-// the encoding of its comments is unknown.
-py::object object_of(const DefinitionObject& self, DeviceObject::Kind kind) {
-  const auto& object = self.given.object;
-  if (!object || object->kind != kind) return py::none();
-  return py::bytes(object->bytes);
+using Definition = OperatorDefinition;
+using Keyword = Field<Definition>;
+
+template <Kind kKind>
+constexpr Keyword object_keyword() {
+  return {name_of(kKind),
+          [](Definition& to, const std::string& what, const py::object& given) {
+            if (to.object)
+              throw InvalidArgument(
+                  std::string(
+                      "define: expected one of ptx, ltoir and cubin, got ") +
+                  name_of(to.object->kind) + " and " + name_of(kKind));
+            to.object = DeviceObject{.kind = kKind,
+                                     .bytes = object_bytes(given, what, kKind)};
+          },
+          // PTX is a text, but the encoding of its comments is unknown.
+          [](const OperatorDefinition& of) -> py::object {
+            if (!of.object || of.object->kind != kKind) return py::none();
+            return py::bytes(of.object->bytes);
+          }};
 }
 
-template <DeviceObject::Kind kKind>
-py::object object_of(const DefinitionObject& self) {
-  return object_of(self, kKind);
+template <auto kMember>
+constexpr Keyword text_keyword(const char* name) {
+  return {name, member_field<kMember>(name).set,
+          [](const Definition& of) { return text_or_none(of.*kMember); }};
 }
 
-py::object symbol_of(const DefinitionObject& self) {
-  return self.given.object ? text_or_none(self.given.object->symbol)
-                           : py::object(py::none());
+void set_symbol(Definition& to, const std::string& what,
+                const py::object& given) {
+  if (!to.object)
+    throw InvalidArgument(
+        "define: symbol: expected ptx, ltoir or cubin with it, got none");
+  to.object->symbol = text_of(given, what.c_str());
 }
 
-py::dict params_of(const DefinitionObject& self) {
+void set_params(Definition& to, const std::string& what,
+                const py::object& given) {
+  for (const auto& [key, dtype] : pairs_of(given, what.c_str()))
+    to.params.push_back(parameter_from(own_name(key, what.c_str()), dtype));
+}
+
+py::object params_of(const OperatorDefinition& of) {
   py::dict params;
-  for (const Parameter& param : self.given.params) {
+  for (const Parameter& param : of.params) {
     const py::str dtype = dtype_name(param.dtype);
     params[py::str(param.name)] =
         param.default_value
@@ -61,84 +136,73 @@ py::dict params_of(const DefinitionObject& self) {
   return params;
 }
 
-py::object dtypes_of(const DefinitionObject& self) {
-  if (self.given.dtypes.empty()) return py::none();
+void set_dtypes(Definition& to, const std::string& what,
+                const py::object& given) {
+  if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given)) {
+    to.dtypes = {dtype_of(given)};
+    return;
+  }
+  to.dtypes.clear();
+  for (const py::handle dtype : items_of(given, what.c_str()))
+    to.dtypes.push_back(dtype_of(dtype));
+}
+
+py::object dtypes_of(const OperatorDefinition& of) {
+  if (of.dtypes.empty()) return py::none();
   py::list names;
-  for (const DType dtype : self.given.dtypes) names.append(dtype_name(dtype));
+  for (const DType dtype : of.dtypes) names.append(dtype_name(dtype));
   return py::tuple(names);
 }
 
-py::object inputs_of(const DefinitionObject& self) {
-  const OperatorDefinition& given = self.given;
-  if (!given.input_names.empty()) return py::tuple(py::cast(given.input_names));
-  if (given.inputs < 0 || !given.expression.empty()) return py::none();
-  return py::int_(given.inputs);
+void set_inputs(Definition& to, const std::string& what,
+                const py::object& given) {
+  to.inputs = -1;
+  to.input_names.clear();
+  if (PyIndex_Check(given.ptr()) != 0) {
+    to.inputs = integer_as<int>(given, what.c_str());
+    return;
+  }
+  if (PyUnicode_Check(given.ptr()))
+    throw py::type_error(
+        "define: inputs: expected a number or a sequence of names, got str");
+  for (const py::handle name : items_of(given, what.c_str()))
+    to.input_names.push_back(own_name(name, what.c_str()));
 }
 
-py::object checked_of(const DefinitionObject& self) {
-  return self.given.checked ? py::object(py::bool_(*self.given.checked))
-                            : py::object(py::none());
+py::object inputs_of(const OperatorDefinition& of) {
+  if (!of.input_names.empty()) return py::tuple(py::cast(of.input_names));
+  if (of.inputs < 0 || !of.expression.empty()) return py::none();
+  return py::int_(of.inputs);
 }
+
+constexpr Keyword kKeywords[] = {
+    text_keyword<&Definition::expression>("expression"),
+    text_keyword<&Definition::source>("source"),
+    object_keyword<Kind::Ptx>(),
+    object_keyword<Kind::LtoIr>(),
+    object_keyword<Kind::Cubin>(),
+    {"symbol", set_symbol,
+     [](const Definition& of) {
+       return text_or_none(of.object ? of.object->symbol : std::string());
+     }},
+    {"params", set_params, params_of},
+    {"dtype", set_dtypes, dtypes_of},
+    {"inputs", set_inputs, inputs_of},
+    member_field<&Definition::elementwise>("elementwise"),
+    member_field<&Definition::tiered>("tiered"),
+    member_field<&Definition::checked>("checked"),
+};
 
 // Returns the keywords of define_many() that differ from the defaults.
 py::dict keywords_of(const DefinitionObject& self) {
   py::dict keywords;
-  const auto add = [&](const char* name, const py::object& value) {
-    if (!value.is_none()) keywords[name] = value;
-  };
-  add("name", py::str(self.given.name));
-  add("expression", text_or_none(self.given.expression));
-  add("source", text_or_none(self.given.source));
-  add("ptx", object_of<DeviceObject::Kind::Ptx>(self));
-  add("ltoir", object_of<DeviceObject::Kind::LtoIr>(self));
-  add("cubin", object_of<DeviceObject::Kind::Cubin>(self));
-  add("symbol", symbol_of(self));
-  if (!self.given.params.empty()) add("params", params_of(self));
-  add("dtype", dtypes_of(self));
-  add("inputs", inputs_of(self));
-  if (!self.given.elementwise) add("elementwise", py::bool_(false));
-  if (self.given.tiered) add("tiered", py::bool_(true));
-  add("checked", checked_of(self));
+  keywords["name"] = self.given.name;
+  for (const Keyword& each : kKeywords) {
+    const py::object value = each.get(self.given);
+    if (!value.equal(each.get({}))) keywords[each.name] = value;
+  }
   return keywords;
 }
-
-py::tuple reduce(const DefinitionObject& self) {
-  return py::make_tuple(python_module("gpuos._core").attr("_load_definition"),
-                        py::make_tuple(keywords_of(self), self.version));
-}
-
-std::string definition_repr(const DefinitionObject& self) {
-  std::string text = "gpuos.Definition('" + self.given.name + "'";
-  if (!self.given.expression.empty())
-    text += ", " + std::string(py::repr(py::str(self.given.expression)));
-  if (!self.given.source.empty()) text += ", source";
-  if (self.given.object) text += ", symbol='" + self.given.object->symbol + "'";
-  return text + ", version=" + std::to_string(self.version) + ")";
-}
-
-bool equal(const DefinitionObject& self, const py::object& other) {
-  const DefinitionObject* its = as_definition(other);
-  return its != nullptr && its->given.name == self.given.name &&
-         its->version == self.version && its->digest == self.digest;
-}
-
-DefinitionPtr define(const std::string& name, const py::object& expression,
-                     const py::object& source, const py::object& ptx,
-                     const py::object& ltoir, const py::object& cubin,
-                     const py::object& symbol, const py::object& params,
-                     const py::object& dtype, const py::object& inputs,
-                     const py::object& elementwise, bool tiered,
-                     const py::object& checked) {
-  OperatorDefinition base;
-  base.name = name;
-  base.tiered = tiered;
-  return make_definition(definition_from(std::move(base), expression, source,
-                                         {ptx, ltoir, cubin, symbol}, params,
-                                         dtype, inputs, elementwise, checked),
-                         0);
-}
-
-}  // namespace
 
 DefinitionPtr make_definition(OperatorDefinition given, std::uint64_t version) {
   auto made = std::make_shared<DefinitionObject>();
@@ -148,6 +212,88 @@ DefinitionPtr make_definition(OperatorDefinition given, std::uint64_t version) {
   made->given = std::move(given);
   made->version = version;
   return made;
+}
+
+bool equal(const DefinitionObject& self, const py::object& other) {
+  const DefinitionObject* its = as_definition(other);
+  return its != nullptr && its->given.name == self.given.name &&
+         its->version == self.version && its->digest == self.digest;
+}
+
+}  // namespace
+
+py::object text_or_none(const std::string& text) {
+  return text.empty() ? py::object(py::none()) : py::str(text);
+}
+
+void check_alone(const std::string& where, const py::object& expression,
+                 const py::dict& keywords) {
+  bool is_alone = expression.is_none();
+  for (const auto& [name, value] : keywords)
+    // The defaults of define().
+    is_alone = is_alone && (value.is_none() ||
+                            (shown(name) == "elementwise" && truth_of(value)) ||
+                            (shown(name) == "tiered" && !truth_of(value)));
+  if (!is_alone)
+    throw InvalidArgument(
+        where + ": expected no other argument with a Definition, got more");
+}
+
+OperatorDefinition definition_from(OperatorDefinition base,
+                                   const py::object& expression,
+                                   const py::dict& keywords,
+                                   const std::string& where,
+                                   bool may_be_tiered) {
+  for (const auto& [key, value] : keywords) {
+    const std::string name = text_of(key, where.c_str());
+    const bool is_known = find_field<Definition>(kKeywords, name) != nullptr;
+    if (!is_known || (name == "tiered" && !may_be_tiered))
+      throw py::type_error(where + ": unexpected keyword '" + shown(key) + "'");
+  }
+  if (const DefinitionObject* given = as_definition(expression)) {
+    check_alone(base.name, py::none(), keywords);
+    OperatorDefinition renamed = given->given;
+    renamed.name = std::move(base.name);
+    return renamed;
+  }
+  OperatorDefinition definition = std::move(base);
+  definition.expression.clear();
+  definition.source.clear();
+  definition.object.reset();
+  // The replaced operator may have more parameters than its definition.
+  definition.params.clear();
+  for (const Keyword& known : kKeywords) {
+    const bool is_first = &known == kKeywords;
+    if (!is_first && !keywords.contains(known.name)) continue;
+    const py::object given =
+        is_first ? expression : py::object(keywords[known.name]);
+    if (!given.is_none())
+      known.set(definition, std::string("define: ") + known.name, given);
+  }
+  return definition;
+}
+
+OperatorDefinition definition_from_dict(const py::object& given,
+                                        const std::string& where) {
+  if (const DefinitionObject* definition = as_definition(given))
+    return definition->given;
+  py::dict keywords;
+  py::object name = py::none();
+  py::object expression = py::none();
+  for (const auto& [key, value] : pairs_of(given, where.c_str())) {
+    const std::string text = text_of(key, where.c_str());
+    if (text == "name")
+      name = value;
+    else if (text == "expression")
+      expression = value;
+    else
+      keywords[key] = value;
+  }
+  if (name.is_none())
+    throw py::type_error(where + ": expected 'name' in each, got none");
+  OperatorDefinition base;
+  base.name = text_of(name, (where + ": name").c_str());
+  return definition_from(std::move(base), expression, keywords, where, true);
 }
 
 DefinitionPtr definition_of(const Operator& op) {
@@ -173,40 +319,20 @@ const DefinitionObject* as_definition(py::handle object) {
 }
 
 void register_definition(py::module_& module) {
-  const auto none = py::none();
   auto type = add_class<DefinitionObject, DefinitionPtr>(module, "Definition");
   definition_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.def(py::init(&define), py::arg("name"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = true, py::arg("tiered") = false,
-           py::arg("checked") = none)
+  type.def(py::init([](std::string name, const py::object& expression,
+                       const py::kwargs& keywords) {
+             OperatorDefinition base;
+             base.name = std::move(name);
+             return make_definition(
+                 definition_from(std::move(base), expression, keywords,
+                                 "Definition", true),
+                 0);
+           }),
+           py::arg("name"), py::arg("expression") = py::none())
       .def_property_readonly(
           "name", [](const DefinitionObject& self) { return self.given.name; })
-      .def_property_readonly("expression",
-                             [](const DefinitionObject& self) {
-                               return text_or_none(self.given.expression);
-                             })
-      .def_property_readonly("source",
-                             [](const DefinitionObject& self) {
-                               return text_or_none(self.given.source);
-                             })
-      .def_property_readonly("ptx", &object_of<DeviceObject::Kind::Ptx>)
-      .def_property_readonly("ltoir", &object_of<DeviceObject::Kind::LtoIr>)
-      .def_property_readonly("cubin", &object_of<DeviceObject::Kind::Cubin>)
-      .def_property_readonly("symbol", &symbol_of)
-      .def_property_readonly("params", &params_of)
-      .def_property_readonly("dtype", &dtypes_of)
-      .def_property_readonly("inputs", &inputs_of)
-      .def_property_readonly(
-          "elementwise",
-          [](const DefinitionObject& self) { return self.given.elementwise; })
-      .def_property_readonly(
-          "tiered",
-          [](const DefinitionObject& self) { return self.given.tiered; })
-      .def_property_readonly("checked", &checked_of)
       .def_readonly("version", &DefinitionObject::version)
       .def_readonly("digest", &DefinitionObject::digest)
       .def("__eq__", &equal, py::arg("other"), py::pos_only())
@@ -220,13 +346,22 @@ void register_definition(py::module_& module) {
           "__deepcopy__",
           [](const DefinitionPtr& self, const py::object&) { return self; },
           py::arg("memo"), py::pos_only())
-      .def("__reduce__", &reduce)
-      .def("__dask_tokenize__",
+      .def("__reduce__",
            [](const DefinitionObject& self) {
-             return py::make_tuple("gpuos.Definition", self.given.name,
-                                   self.version, self.digest);
+             return py::make_tuple(
+                 python_module("gpuos._core").attr("_load_definition"),
+                 py::make_tuple(keywords_of(self), self.version));
            })
-      .def("__repr__", &definition_repr);
+      .def("__dask_tokenize__", [](const DefinitionObject& self) {
+        return py::make_tuple("gpuos.Definition", self.given.name, self.version,
+                              self.digest);
+      });
+  add_repr(type);
+  for (const Keyword& each : kKeywords)
+    type.def_property_readonly(each.name,
+                               [get = each.get](const DefinitionObject& self) {
+                                 return get(self.given);
+                               });
   module.def(
       "_load_definition",
       [](const py::object& keywords, std::uint64_t version) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
@@ -71,14 +72,10 @@ py::dict defaults_of(const std::vector<Parameter>& params) {
   return defaults;
 }
 
-py::object inputs_of(const OperatorObject& self) {
+py::object input_names_of(const OperatorObject& self) {
   const std::vector<std::string>& names = self.op.input_names();
   if (names.empty() && self.op.inputs() != 0) return py::none();
   return py::tuple(py::cast(names));
-}
-
-py::object text_or_none(const std::string& text) {
-  return text.empty() ? py::object(py::none()) : py::str(text);
 }
 
 py::object expression_of(const OperatorObject& self) {
@@ -93,16 +90,6 @@ std::vector<OperatorVersion> versions_of(const OperatorObject& self) {
 std::uint64_t version_of(const OperatorObject& self) {
   const std::vector<OperatorVersion> versions = versions_of(self);
   return versions.empty() ? 0 : versions.back().number;
-}
-
-std::string version_repr(const OperatorVersion& self) {
-  std::string text = "gpuos.OperatorVersion(" + std::to_string(self.number);
-  if (!self.expression.empty())
-    text += ", " + std::string(py::repr(py::str(self.expression)));
-  if (!self.source.empty()) text += ", source";
-  if (!self.symbol.empty()) text += ", symbol='" + self.symbol + "'";
-  if (self.is_builtin) text += ", built in";
-  return text + (self.is_current ? ", current)" : ")");
 }
 
 void register_version(py::module_& module) {
@@ -126,19 +113,8 @@ void register_version(py::module_& module) {
           "symbol",
           [](const OperatorVersion& self) { return text_or_none(self.symbol); })
       .def_readonly("is_builtin", &OperatorVersion::is_builtin)
-      .def_readonly("is_current", &OperatorVersion::is_current)
-      .def("__repr__", &version_repr);
-}
-
-std::string operator_repr(const OperatorObject& self) {
-  std::string text = "gpuos.Operator('" + self.op.name() + "'";
-  const std::string expression = self.op.expression();
-  if (!expression.empty())
-    text += ", " + std::string(py::repr(py::str(expression)));
-  const std::vector<std::string>& names = self.op.input_names();
-  if (!names.empty())
-    text += ", inputs=" + std::string(py::repr(py::tuple(py::cast(names))));
-  return text + (self.op.is_defined() ? ")" : ", undefined)");
+      .def_readonly("is_current", &OperatorVersion::is_current);
+  add_repr(type);
 }
 
 std::string target_name(const AliasObject& self) {
@@ -204,7 +180,7 @@ void register_operator(py::module_& module) {
                              [](const OperatorObject& self) {
                                return defaults_of(self.op.params());
                              })
-      .def_property_readonly("inputs", &inputs_of)
+      .def_property_readonly("inputs", &input_names_of)
       .def_property_readonly("expression", &expression_of)
       .def_property_readonly(
           "_reduces",
@@ -225,12 +201,10 @@ void register_operator(py::module_& module) {
             return python_module("gpuos.sending").attr("of_operator")(self);
           },
           py::arg("protocol"), py::pos_only())
-      .def("__dask_tokenize__",
-           [](const OperatorPtr& self) {
-             return python_module("gpuos.sending")
-                 .attr("token_of_operator")(self);
-           })
-      .def("__repr__", &operator_repr);
+      .def("__dask_tokenize__", [](const OperatorPtr& self) {
+        return python_module("gpuos.sending").attr("token_of_operator")(self);
+      });
+  add_repr(type);
   register_alias(module);
 }
 

@@ -18,8 +18,8 @@
 #include "convert/numpy_dtype.h"
 #include "convert/options.h"
 #include "convert/reading.h"
-#include "convert/stats_dict.h"
 #include "gpuos/error.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
@@ -47,7 +47,7 @@ RuntimeObject* made_runtime(PyObject* self) noexcept {
   return is_laid_out ? native<RuntimeObject>(self) : nullptr;
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int traverse_runtime(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   const RuntimeObject* runtime = made_runtime(self);
   if (runtime == nullptr) return 0;
@@ -55,15 +55,15 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
       [&](PyObject* object) { return visit(object, arg); });
 }
 
-int clear(PyObject* self) {
+int clear_runtime(PyObject* self) {
   if (RuntimeObject* runtime = made_runtime(self)) runtime->wait_and_let_go();
   return 0;
 }
 
 void collect_cycles(PyHeapTypeObject* type) {
   type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
-  type->ht_type.tp_traverse = traverse;
-  type->ht_type.tp_clear = clear;
+  type->ht_type.tp_traverse = traverse_runtime;
+  type->ht_type.tp_clear = clear_runtime;
 }
 
 // Handles gc.callbacks. It ignores collections of young objects, which are too
@@ -109,19 +109,6 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
   return made;
 }
 
-// Returns an int or a float. Throws: TypeError.
-py::object number_from(const py::object& number, const char* what) {
-  if (PyIndex_Check(number.ptr())) return index_of(number, what);
-  return py::float_(real_of(number, what));
-}
-
-// Fills the array with a task, as for everything that arrays compute.
-py::object filled(std::unique_ptr<Array> array, const py::object& value) {
-  py::object made = py::cast(std::move(array));
-  made.attr("fill")(value);
-  return made;
-}
-
 OperatorPtr define_new(RuntimeObject& self,
                        const OperatorDefinition& definition) {
   const Operator op =
@@ -155,32 +142,18 @@ OperatorPtr define_given(RuntimeObject& self, const DefinitionObject& wanted) {
 }
 
 OperatorPtr define(RuntimeObject& self, py::object name,
-                   const py::object& expression, const py::object& source,
-                   const py::object& ptx, const py::object& ltoir,
-                   const py::object& cubin, const py::object& symbol,
-                   const py::object& params, const py::object& dtype,
-                   const py::object& inputs, const py::object& elementwise,
-                   bool tiered, const py::object& checked) {
+                   const py::object& expression, const py::kwargs& keywords) {
   self.check_no_transaction("define");
   // An operator that was sent to another process is its definition.
   if (py::isinstance<OperatorObject>(name)) name = name.attr("definition");
   if (const DefinitionObject* given = as_definition(name)) {
-    bool is_alone = !tiered && truth_of(elementwise);
-    for (const py::object* other :
-         {&expression, &source, &ptx, &ltoir, &cubin, &symbol, &params, &dtype,
-          &inputs, &checked})
-      is_alone = is_alone && other->is_none();
-    if (!is_alone)
-      throw InvalidArgument(
-          "define: expected no other argument with a Definition, got more");
+    check_alone("define", expression, keywords);
     return define_given(self, *given);
   }
   OperatorDefinition base;
   base.name = text_of(name, "define: name");
-  base.tiered = tiered;
-  return define_new(self, definition_from(std::move(base), expression, source,
-                                          {ptx, ltoir, cubin, symbol}, params,
-                                          dtype, inputs, elementwise, checked));
+  return define_new(self, definition_from(std::move(base), expression, keywords,
+                                          "define", true));
 }
 
 std::vector<OperatorPtr> define_many(RuntimeObject& self,
@@ -201,18 +174,14 @@ std::vector<OperatorPtr> define_many(RuntimeObject& self,
   return made;
 }
 
-std::uint64_t replace(RuntimeObject& self, const py::object& op,
-                      const py::object& expression, const py::object& source,
-                      const py::object& ptx, const py::object& ltoir,
-                      const py::object& cubin, const py::object& symbol,
-                      const py::object& params, const py::object& dtype,
-                      const py::object& inputs, const py::object& elementwise,
-                      const py::object& checked, const py::object& expected) {
+std::uint64_t replace_operator(RuntimeObject& self, const py::object& op,
+                               const py::object& expression,
+                               const py::object& expected,
+                               const py::kwargs& keywords) {
   self.check_no_transaction("replace");
   const OperatorPtr known = self.resolve(op.ptr());
-  const OperatorDefinition definition = definition_from(
-      known->definition, expression, source, {ptx, ltoir, cubin, symbol},
-      params, dtype, inputs, elementwise, checked);
+  const OperatorDefinition definition =
+      definition_from(known->definition, expression, keywords, "replace");
   const std::uint64_t version = version_from(expected, "replace: expected");
   return interruptible(
       [&] { return self.core().replace(known->op, definition, version); });
@@ -294,23 +263,6 @@ py::dict stats(RuntimeObject& self) {
   return stats_to_dict(now);
 }
 
-std::string repr(const RuntimeObject& self) {
-  return "gpuos.Runtime(backend='" + std::string(self.core().backend()) +
-         (self.core().is_closed() ? "', closed)" : "')");
-}
-
-py::object fuse(const py::object& self, const py::object& function) {
-  return py::module_::import("gpuos.fusing")
-      .attr("fuse")(function, py::arg("runtime") = self);
-}
-
-py::object watch(const py::object& self, const py::object& op,
-                 const py::object& path, const py::object& on_error) {
-  self.cast<const RuntimeObject&>().check_no_transaction("watch");
-  return py::module_::import("gpuos.watching")
-      .attr("watch")(self, op, path, py::arg("on_error") = on_error);
-}
-
 // Starts the service before the runtime is made. Clients then see only complete
 // runtimes.
 void serve_if_asked() {
@@ -322,26 +274,17 @@ void serve_if_asked() {
 // a fork in the middle of an import would wait for that import for ever.
 void import_all() {
   fetch_numpy();
-  for (const char* name : {"array_functions", "interop", "tracing", "pytrees"})
+  for (const char* name :
+       {"array_functions", "interop", "tracing", "pytrees", "value_methods"})
     python_module((std::string("gpuos.") + name).c_str());
 }
 
 template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
-  type.def("define", &define, py::arg("name"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = true, py::arg("tiered") = false,
-           py::arg("checked") = none)
-      .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = none, py::arg("checked") = none,
+  type.def("define", &define, py::arg("name"), py::arg("expression") = none)
+      .def("replace", &replace_operator, py::arg("op"),
+           py::arg("expression") = none, py::kw_only(),
            py::arg("expected") = none)
       .def("rollback", &roll_back, py::arg("op"), py::kw_only(),
            py::arg("to") = none, py::arg("expected") = none)
@@ -350,79 +293,19 @@ void add_operators(Class& type) {
       .def("undefine", &undefine, py::arg("op"))
       .def("alias", &alias, py::arg("name"), py::arg("op"))
       .def("find", &RuntimeObject::find, py::arg("name"))
-      .def("operators",
-           [](const RuntimeObject& self) {
-             const WithoutGil no_gil;
-             return self.core().operator_names();
-           })
-      .def("fuse", &fuse, py::arg("function"))
-      .def("watch", &watch, py::arg("op"), py::arg("path") = none,
-           py::kw_only(), py::arg("on_error") = none);
+      .def("operators", [](const RuntimeObject& self) {
+        const WithoutGil no_gil;
+        return self.core().operator_names();
+      });
 }
 
 template <typename Class>
 void add_memory(Class& type) {
   type.def("array", &array, py::arg("source"), py::arg("dtype") = py::none())
       .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32")
-      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32")
-      .def(
-          "ones",
-          [](RuntimeObject& self, const py::object& shape,
-             const py::object& dtype) {
-            return filled(empty(self, shape, dtype), py::int_(1));
-          },
-          py::arg("shape"), py::arg("dtype") = "float32")
-      .def(
-          "full",
-          [](RuntimeObject& self, const py::object& shape,
-             const py::object& value, const py::object& dtype) {
-            const py::object of =
-                dtype.is_none()
-                    ? python_module("numpy").attr("asarray")(value).attr(
-                          "dtype")
-                    : dtype;
-            return filled(empty(self, shape, of), value);
-          },
-          py::arg("shape"), py::arg("value"), py::arg("dtype") = py::none())
-      .def(
-          "zeros_like",
-          [](RuntimeObject& self, const py::object& like,
-             const py::object& dtype) {
-            if (!py::hasattr(like, "shape") || !py::hasattr(like, "dtype"))
-              refuse_type("zeros_like", "an array", like);
-            return zeros(self, like.attr("shape"),
-                         dtype.is_none() ? like.attr("dtype") : dtype);
-          },
-          py::arg("like"), py::arg("dtype") = py::none())
-      .def(
-          "arange",
-          [](RuntimeObject& self, const py::object& start,
-             const py::object& stop, const py::object& step,
-             const py::object& dtype) {
-            const py::object range = python_module("numpy").attr("arange");
-            const py::object first = number_from(start, "start");
-            const py::object by = number_from(step, "step");
-            if (by.equal(py::int_(0)))
-              throw InvalidArgument("arange: expected a step, got 0");
-            if (stop.is_none()) return array(self, range(0, first, by), dtype);
-            return array(self, range(first, number_from(stop, "stop"), by),
-                         dtype);
-          },
-          py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1,
-          py::arg("dtype") = py::none())
-      .def(
-          "linspace",
-          [](RuntimeObject& self, const py::object& start,
-             const py::object& stop, int num, bool endpoint,
-             const py::object& dtype) {
-            return array(self,
-                         python_module("numpy").attr("linspace")(
-                             real_of(start, "start"), real_of(stop, "stop"),
-                             num, endpoint),
-                         dtype);
-          },
-          py::arg("start"), py::arg("stop"), py::arg("num") = 50, py::kw_only(),
-          py::arg("endpoint") = true, py::arg("dtype") = py::none());
+      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32");
+  add_python_methods(type, "gpuos.runtime_methods",
+                     "ones full zeros_like arange linspace fuse watch");
 }
 
 template <typename Class>
@@ -479,7 +362,8 @@ void add_life(Class& type) {
             return python_module("gpuos.sending").attr("refuse")("Runtime");
           },
           py::arg("protocol"), py::pos_only())
-      .def("__repr__", &repr);
+      .def("_check_no_transaction", &RuntimeObject::check_no_transaction);
+  add_repr(type);
 }
 
 }  // namespace

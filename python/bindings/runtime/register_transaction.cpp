@@ -41,11 +41,7 @@ class Transaction {
   }
 
   void define(const py::object& name, const py::object& expression,
-              const py::object& source, const py::object& ptx,
-              const py::object& ltoir, const py::object& cubin,
-              const py::object& symbol, const py::object& params,
-              const py::object& dtype, const py::object& inputs,
-              const py::object& elementwise, const py::object& checked) {
+              const py::kwargs& keywords) {
     check_open("define");
     const DefinitionObject* given = as_definition(name);
     OperatorDefinition base;
@@ -55,27 +51,20 @@ class Transaction {
       throw InvalidArgument(
           "transaction: define: expected no other argument with a "
           "Definition, got more");
-    const py::object& body = given != nullptr ? name : expression;
     changes_.push_back(
-        {.definition = definition_from(std::move(base), body, source,
-                                       {ptx, ltoir, cubin, symbol}, params,
-                                       dtype, inputs, elementwise, checked)});
+        {.definition = definition_from(std::move(base),
+                                       given != nullptr ? name : expression,
+                                       keywords, "transaction: define")});
   }
 
   void replace(const py::object& op, const py::object& expression,
-               const py::object& source, const py::object& ptx,
-               const py::object& ltoir, const py::object& cubin,
-               const py::object& symbol, const py::object& params,
-               const py::object& dtype, const py::object& inputs,
-               const py::object& elementwise, const py::object& checked,
-               const py::object& expected) {
+               const py::object& expected, const py::kwargs& keywords) {
     check_open("replace");
     check_is_not_new(op);
     const OperatorPtr known = runtime_->resolve(op.ptr());
     changes_.push_back(
-        {.definition = definition_from(known->definition, expression, source,
-                                       {ptx, ltoir, cubin, symbol}, params,
-                                       dtype, inputs, elementwise, checked),
+        {.definition = definition_from(known->definition, expression, keywords,
+                                       "transaction: replace"),
          .replaces = known->op,
          .expected = version_from(expected, "transaction: replace: expected")});
   }
@@ -130,19 +119,9 @@ void register_transaction(py::module_& module) {
   const auto none = py::none();
   auto type = add_result_class<Transaction>(module, "Transaction");
   type.def("define", &Transaction::define, py::arg("name"),
-           py::arg("expression") = none, py::kw_only(),
-           py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = true, py::arg("checked") = none)
+           py::arg("expression") = none)
       .def("replace", &Transaction::replace, py::arg("op"),
            py::arg("expression") = none, py::kw_only(),
-           py::arg("source") = none, py::arg("ptx") = none,
-           py::arg("ltoir") = none, py::arg("cubin") = none,
-           py::arg("symbol") = none, py::arg("params") = none,
-           py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = none, py::arg("checked") = none,
            py::arg("expected") = none)
       .def("__getattr__",
            [](const Transaction&, const std::string& name) -> py::object {

@@ -113,18 +113,9 @@ Scalar number_of(PyObject* number) {
                   number);
     return number_of(item.ptr());
   }
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow == 0) return value;
-  const unsigned long long large = PyLong_AsUnsignedLongLong(number);
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    throw OutOfRange(
-        "number: expected an integer of int64 or uint64, "
-        "got " +
-        kind_shown(number));
-  }
-  return large;
+  if (const auto integer = scalar_of_int(number)) return *integer;
+  throw OutOfRange("number: expected an integer of int64 or uint64, got " +
+                   kind_shown(number));
 }
 
 DType dtype_of_scalar(py::handle scalar) {
@@ -132,14 +123,7 @@ DType dtype_of_scalar(py::handle scalar) {
 }
 
 bool is_too_wide(PyObject* object) {
-  if (!PyLong_Check(object)) return false;
-  int overflow = 0;
-  PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow == 0) return false;
-  PyLong_AsUnsignedLongLong(object);
-  const bool is_too_wide = PyErr_Occurred() != nullptr;
-  PyErr_Clear();
-  return is_too_wide;
+  return PyLong_Check(object) && !scalar_of_int(object);
 }
 
 namespace {
@@ -196,6 +180,12 @@ Axes axes_of(const py::object& axis) {
   for (const py::handle one : items_of(axis, "axis"))
     axes.push_back(integer_as<int>(one, "axis"));
   return axes;
+}
+
+Value positive(const Value& x) {
+  if (x.dtype() == DType::Bool)
+    throw WrongType("positive: expected numbers, got bool");
+  return x;
 }
 
 py::object call_numpy(const char* name, const py::object& args,

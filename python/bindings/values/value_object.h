@@ -1,7 +1,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,23 +68,10 @@ Axes axes_of(const pybind11::object& axis);
 Value positive(const Value& x);
 
 /// Adds the operators of numbers.
-void add_operators(pybind11::class_<Value>& type);
-
-/// Returns the functions of each element, by the names of NumPy or SciPy, and
-/// their numbers of operands.
-std::map<std::string, std::size_t> operations();
-
-/// Implements the part of NumPy's __array_ufunc__ that programs have.
-pybind11::object call_ufunc(const pybind11::object& ufunc,
-                            const std::string& method,
-                            const pybind11::args& inputs,
-                            const pybind11::kwargs& keywords);
+void add_value_operators(pybind11::handle type);
 
 /// Calls NumPy's function `name` as a fused function has it.
 pybind11::object call_numpy(const char* name, const pybind11::object& args,
                             const pybind11::object& keywords);
-
-/// Adds views of the values of a fused function: indices, reshape() and others.
-void add_views(pybind11::class_<Value>& type);
 
 }  // namespace gpuos::python

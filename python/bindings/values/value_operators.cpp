@@ -181,7 +181,7 @@ Py_hash_t hash_of_number(PyObject* self) noexcept {
 
 }  // namespace
 
-void add_operators(py::class_<Value>& type) {
+void add_value_operators(py::handle type) {
   OperatorSlots<ValueOperators>::add_to(type);
   reinterpret_cast<PyTypeObject*>(type.ptr())->tp_hash = hash_of_number;
 }

@@ -197,6 +197,5 @@ def test_the_module_has_the_docstrings_of_its_stub():
         "method_descriptor",
         "module",
         "property",
-        "staticmethod",
         "type",
     } <= set(found)

@@ -141,6 +141,7 @@ def test_threads_use_it_together():
 OFTEN = """
 import signal
 from gpuos import array_functions, default_runtime, interop, tracing, pytrees
+from gpuos import value_methods
 
 depth = most = 0
 
