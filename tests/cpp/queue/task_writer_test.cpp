@@ -120,7 +120,10 @@ TEST_F(TaskWriterTest, ManyTasksGoOnInTheMiddleOfARow) {
   static_cast<Call&>(call) = make_call(kArgs);
   call.count = 1000;
   call.columns[0] = &out;
-  TaskWriter writer(call, {.tasks = 2, .size = 1000}, 256, true);
+  ManyTasks many;
+  many.tasks = 2;
+  many.size = 1000;
+  TaskWriter writer(call, many, 256, true);
   Place place = open(ring, 8);
   writer.write(ring, place, 6, std::nullopt);
   place.first += 6;

@@ -8,7 +8,6 @@
 namespace gpuos::bridge {
 namespace {
 
-using Kind = RequestFunction::Kind;
 using Operands = std::span<const Value>;
 
 // A literal takes the dtype of the other operand.
@@ -88,14 +87,14 @@ const RequestFunction kFunctions[] = {
     GPUOS_TORCH_FUNCTIONS(GPUOS_ROW)
 #undef GPUOS_ROW
 #define GPUOS_ROW(name, operands, result)                                \
-  {.kind = Kind::Reduction,                                              \
+  {.kind = RequestFunction::Kind::Reduction,                             \
    .of_rows = [](Operands x, const Axes& axes, bool keepdims) -> Value { \
      return result;                                                      \
    }},
         GPUOS_TORCH_REDUCTIONS(GPUOS_ROW)
 #undef GPUOS_ROW
 #define GPUOS_ROW(name, operands, result)                       \
-  {.kind = Kind::Rows,                                          \
+  {.kind = RequestFunction::Kind::Rows,                         \
    .of_rows = [](Operands x, const Axes& axes, bool) -> Value { \
      return result;                                             \
    }},
