@@ -122,6 +122,10 @@ inline const RequestFunction* function_of(Recipe recipe) noexcept {
 constexpr bool is_reducing(Recipe recipe) noexcept {
   return recipe >= Recipe::Sum && recipe < Recipe::Softmax;
 }
+/// Returns whether the result of a function of rows has the operand's shape.
+constexpr bool keeps_rows(Recipe recipe) noexcept {
+  return recipe >= Recipe::Softmax;
+}
 constexpr bool is_row_recipe(Recipe recipe) noexcept {
   return recipe >= Recipe::Sum;
 }
