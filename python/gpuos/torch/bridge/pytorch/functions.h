@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "gpuos/requests.h"
 #include "gpuos/vocabulary.h"
@@ -87,29 +88,23 @@ enum class Recipe : std::uint16_t {
 #undef GPUOS_NAME
 };
 
+/// The numbers of operands of elementwise functions.
+inline constexpr std::uint8_t kOperands[] = {
+#define GPUOS_COUNT(name, ...) info_of(Op::name).operands,
+    GPUOS_UNARY_FUNCTIONS(GPUOS_COUNT) GPUOS_BINARY_FUNCTIONS(GPUOS_COUNT)
+        GPUOS_COMPARISONS(GPUOS_COUNT) GPUOS_TESTS(GPUOS_COUNT) 1,
+    3, 3,
+#undef GPUOS_COUNT
+#define GPUOS_COUNT(name, operands, ...) operands,
+    GPUOS_TORCH_FUNCTIONS(GPUOS_COUNT)
+#undef GPUOS_COUNT
+};
+
 /// Returns the number of operands of an elementwise recipe, and 0 for the
 /// others.
 constexpr std::size_t operands_of(Recipe recipe) noexcept {
-  switch (recipe) {
-#define GPUOS_CASE(name, ...) \
-  case Recipe::name:          \
-    return info_of(Op::name).operands;
-    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)   // NOLINT(bugprone-branch-clone)
-    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)  // NOLINT(bugprone-branch-clone)
-    GPUOS_COMPARISONS(GPUOS_CASE)       // NOLINT(bugprone-branch-clone)
-    GPUOS_TESTS(GPUOS_CASE)             // NOLINT(bugprone-branch-clone)
-#undef GPUOS_CASE
-#define GPUOS_CASE(name, operands, ...) \
-  case Recipe::name:                    \
-    return operands;
-    GPUOS_CASE(Copy, 1)
-    GPUOS_CASE(Where, 3)
-    GPUOS_CASE(MaskedFill, 3)
-    GPUOS_TORCH_FUNCTIONS(GPUOS_CASE)  // NOLINT(bugprone-branch-clone)
-#undef GPUOS_CASE
-    default:
-      return 0;
-  }
+  const auto place = static_cast<std::size_t>(recipe);
+  return place < std::size(kOperands) ? kOperands[place] : 0;
 }
 
 /// The functions in the order of Recipe.
