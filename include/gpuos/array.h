@@ -80,7 +80,7 @@ class GPUOS_API Arrays {
   friend Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
 
   using Key = std::vector<std::uint64_t>;
-  struct HashOfKey {
+  struct GPUOS_PRIVATE HashOfKey {
     std::size_t operator()(const Key& key) const noexcept;
   };
 
@@ -139,7 +139,7 @@ class GPUOS_API Array {
   friend class FusedFunction;
   friend Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
   using Data = ArrayData;
-  class Operation;
+  class GPUOS_PRIVATE Operation;
 
   explicit Array(std::shared_ptr<Data> data) : data_(std::move(data)) {}
   template <typename T>

@@ -52,11 +52,11 @@ class GPUOS_API LazyOperation
   const std::exception_ptr& failure() const noexcept { return failure_; }
 
  protected:
-  /// Returns whether the program still has the result. Otherwise only other
-  /// operations use it.
+  // Returns whether the program still has the result. Otherwise only other
+  // operations use it.
   virtual bool is_wanted() const noexcept = 0;
-  /// Returns memory for the result, which is going to be written. Throws: as
-  /// Runtime::allocate().
+  // Returns memory for the result, which is going to be written. Throws: as
+  // Runtime::allocate().
   virtual void* place();
   Runtime& runtime() const noexcept;
 

@@ -455,3 +455,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "squeeze": _squeeze,
     "transpose": _transpose,
 }
+
+# Python's errors about arguments have these names.
+for _name, _method in METHODS.items():
+    setattr(_method, "__qualname__", _name)  # noqa: B010

@@ -55,7 +55,7 @@ TOPICS = {
         "Kernels of your own",
         example("jit.md"),
         "JitModule JitOptions Kernel KernelArgs KernelAttributes KernelLaunch "
-        "ModuleInfo modules CompileFuture compile_async get_include",
+        "ModuleInfo modules CompileFuture compile_async get_include get_library",
     ),
     "sessions": Topic(
         "Sessions",

@@ -133,10 +133,12 @@ HostVariableInfo host_variable(SessionObject& self, Name name) {
 }
 
 bool is_text(const HostVariableInfo& variable) {
+  std::string_view type = variable.type;
+  type.remove_suffix(type.size() - (type.find_last_not_of("& ") + 1));
+  if (type.starts_with("const ")) type.remove_prefix(6);
   return variable.data != nullptr &&
-         (variable.type == "std::string" ||
-          variable.type == "std::__cxx11::basic_string<char>" ||
-          variable.type == "std::basic_string<char>");
+         (type == "std::string" || type == "std::__cxx11::basic_string<char>" ||
+          type == "std::basic_string<char>");
 }
 
 py::bytes read_bytes(SessionObject& self, Name name) {

@@ -159,7 +159,10 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
 
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common, c10::Device device) {
-  if (takes_any_number(what.recipe) && at::isFloatingType(common)) return false;
+  // On a GPU some overloads refuse a number that the dtype cannot hold.
+  if (device.is_cpu() && takes_any_number(what.recipe) &&
+      at::isFloatingType(common))
+    return false;
   if (!fits(number, common)) return true;
   switch (what.recipe) {
     case Recipe::Power:
