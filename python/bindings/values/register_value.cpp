@@ -1,5 +1,6 @@
 // Binds gpuos.Value, which stands for an array while a function is traced. Its
 // methods are in gpuos/value_methods.py and call the functions below.
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
