@@ -1,5 +1,6 @@
 #include "gpuos/array.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -21,11 +22,16 @@ struct ArrayData {
                                        size_of(view.dtype));
     view.data = memory.get();
   }
+  /// Throws: the reason why an earlier run did not compute it.
+  void check() const {
+    if (operation != nullptr && operation->failure() != nullptr)
+      std::rethrow_exception(operation->failure());
+  }
   /// Runs the operation that computes it. Throws: the reason why it failed.
   void compute() {
     if (operation == nullptr) return;
     arrays.run();
-    if (operation != nullptr) std::rethrow_exception(operation->failure());
+    check();
   }
 };
 
@@ -58,6 +64,8 @@ namespace {
 /// Operations come first, then reductions, then functions of users.
 constexpr std::uint64_t kFirstReduction = 256;
 constexpr std::uint64_t kFirstOfUsers = std::uint64_t{1} << 52;
+/// Functions that a program makes again and again must not fill the memory.
+constexpr std::size_t kMostFunctions = 4096;
 
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> next{kFirstOfUsers};
@@ -96,13 +104,17 @@ Array Arrays::copy_of(const void* values, std::size_t bytes, const Shape& shape,
   if (shape.size() > kMaxDims)
     throw InvalidArgument(concat("array: expected at most ", kMaxDims,
                                  " dimensions, got ", shape.size()));
-  TensorView view = form_of(shape, dtype);
-  if (view.size() < 0 ||
-      static_cast<std::size_t>(view.size()) * size_of(dtype) != bytes)
+  const TensorView form = form_of(shape, dtype);
+  std::uint64_t wanted = size_of(dtype);
+  const bool is_possible = std::ranges::all_of(shape, [&](std::int64_t extent) {
+    return extent >= 0 && !__builtin_mul_overflow(wanted, extent, &wanted);
+  });
+  if (!is_possible || wanted != bytes)
     throw InvalidArgument(concat("array: expected as many values as ",
-                                 to_string(view), " has, got ",
+                                 to_string(form), " has, got ",
                                  bytes / size_of(dtype)));
   Buffer memory = runtime().allocate(std::max<std::size_t>(bytes, 1));
+  TensorView view = form;
   view.data = memory.get();
   if (bytes != 0) runtime().copy_to_device(view.data, values, bytes);
   return Array(std::make_shared<ArrayData>(*this, view, std::move(memory)));
@@ -154,13 +166,16 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
     const ArrayData& data = *one.array()->data_;
     if (&data.arrays != &all)
       throw InvalidArgument("array: expected arrays of one Arrays, got two");
+    data.check();
     shapes.emplace_back(data.view.shape.begin(),
                         data.view.shape.begin() + data.view.dims);
     key.push_back(static_cast<std::uint64_t>(data.view.dtype) << 16 |
                   static_cast<std::uint64_t>(data.view.dims) << 8);
   }
-  std::shared_ptr<const ProgramFunction>& known = all.functions_[key];
-  if (known == nullptr) {
+  std::shared_ptr<const ProgramFunction> known;
+  if (const auto at = all.functions_.find(key); at != all.functions_.end()) {
+    known = at->second;
+  } else {
     ProgramBuilder builder;
     std::vector<Value> values;
     for (const ArrayOperand& one : arguments) {
@@ -176,6 +191,8 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
     const Value result = function(values);
     builder.output(result);
     known = std::make_shared<const ProgramFunction>(builder.build(), result);
+    if (all.functions_.size() == kMostFunctions) all.functions_.clear();
+    all.functions_.emplace(std::move(key), known);
   }
   const Program& program = known->program;
   const TensorView form =

@@ -107,6 +107,9 @@ TEST_P(ArrayContract, AnErrorIsThatOfItsOwnArrays) {
   EXPECT_THROW(static_cast<void>(x.read<double>()), InvalidArgument);
   EXPECT_THROW(static_cast<void>(x.item<float>()), InvalidArgument);
   EXPECT_THROW(arrays_->from({1.0f}, {2}), InvalidArgument);
+  const std::int64_t large = std::int64_t{1} << 62;
+  EXPECT_THROW(arrays_->from(std::span<const float>(), {large, 4}),
+               InvalidArgument);
   Arrays others(runtime());
   EXPECT_THROW(x + others.from({1.0f, 2.0f, 3.0f}, {3}), InvalidArgument);
   // Memory for the first is refused, and so is what needs it.
@@ -119,6 +122,7 @@ TEST_P(ArrayContract, AnErrorIsThatOfItsOwnArrays) {
   const Array after = huge * 2;
   const Array fine = x + 1;
   EXPECT_THROW(static_cast<void>(after.view()), std::exception);
+  EXPECT_THROW(after + 1, std::exception);
   EXPECT_EQ(fine.read<float>(), (std::vector<float>{1, 2, 3}));
 }
 
