@@ -39,9 +39,9 @@ pybind11::class_<Type, Options...> add_result_class(
   X(cache)                                                                 \
   X(diagnose)                                                              \
   X(ticket)                                                                \
-  X(array) X(definition) X(operator) X(runtime) X(control) X(transaction)  \
-      X(submit) X(value) X(functions) X(fused) X(kernel) X(jit) X(session) \
-          X(bridge)
+  X(array)                                                                 \
+  X(definition) X(operator) X(runtime) X(control) X(transaction) X(submit) \
+      X(value) X(functions) X(fused) X(kernel) X(jit) X(session) X(bridge)
 #define GPUOS_REGISTER(name) void register_##name(pybind11::module_& module);
 GPUOS_REGISTRATIONS(GPUOS_REGISTER)
 #undef GPUOS_REGISTER

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "pytorch/functions.h"
 #include "planning/types.h"
+#include "pytorch/functions.h"
 
 namespace gpuos::bridge {
 
