@@ -18,8 +18,10 @@ struct ArrayData {
 
   /// Takes memory for the elements.
   void place() {
-    memory = arrays.runtime().allocate(static_cast<std::size_t>(view.size()) *
-                                       size_of(view.dtype));
+    const std::size_t bytes =
+        static_cast<std::size_t>(view.size()) * size_of(view.dtype);
+    // An empty array has an address, too.
+    memory = arrays.runtime().allocate(std::max<std::size_t>(bytes, 1));
     view.data = memory.get();
   }
   /// Throws: the reason why an earlier run did not compute it.
@@ -198,6 +200,10 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
   const TensorView form =
       form_of(program.output_shapes(shapes)[0], program.outputs()[0].dtype);
   auto data = std::make_shared<ArrayData>(all, form);
+  if (form.size() == 0) {
+    data->place();
+    return Array(std::move(data));
+  }
   if (!LazyOperations::can_wait(arguments.size())) {
     submit(program, arguments, *data, scalars);
     return Array(std::move(data));
@@ -205,14 +211,18 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
   if (all.lazy_.is_full()) all.run();
   auto operation = std::make_shared<Array::Operation>(all.lazy_, known, form);
   operation->data = data;
-  std::vector<LazyOperation::Operand> operands;
   for (const ArrayOperand& one : arguments) {
     if (one.array() == nullptr) continue;
     const ArrayData& of = *one.array()->data_;
-    operands.push_back({of.operation, &of.view});
-    if (of.operation == nullptr) operation->held.push_back(one.array()->data_);
+    if (of.operation != nullptr) {
+      operation->add(of.operation);
+    } else {
+      operation->add(of.view);
+      operation->held.push_back(one.array()->data_);
+    }
   }
-  all.lazy_.add(*operation, operands, scalars);
+  operation->set_scalars(scalars);
+  all.lazy_.add(*operation);
   data->operation = std::move(operation);
   return Array(std::move(data));
 }

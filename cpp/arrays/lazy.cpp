@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "requests/fused_requests.h"
+
 namespace gpuos {
 namespace {
 
@@ -31,19 +33,6 @@ bool LazyOperations::is_full() const noexcept {
          bytes_ > runtime_.options().pending_bytes / 2;
 }
 
-void LazyOperations::add(LazyOperation& operation,
-                         std::span<LazyOperation::Operand> operands,
-                         std::span<const Scalar> scalars) {
-  operation.scalars_.assign(scalars.begin(), scalars.end());
-  for (LazyOperation::Operand& operand : operands) {
-    if (operand.operation == nullptr)
-      operation.bytes_ += bytes_of(*operand.view);
-    operation.operands_[operation.operand_count_++] = std::move(operand);
-  }
-  waiting_.push_back(&operation);
-  bytes_ += operation.bytes_;
-}
-
 void LazyOperations::remove(const LazyOperation& operation) noexcept {
   // The newest operation is usually removed first.
   const auto found = std::find(waiting_.rbegin(), waiting_.rend(), &operation);
@@ -59,24 +48,177 @@ void LazyOperations::remove(const Operations& operations) noexcept {
 LazyOperations::Operations LazyOperations::take() {
   Operations operations;
   operations.reserve(waiting_.size());
-  requests_.clear();
-  views_.clear();
-  for (LazyOperation* operation : waiting_) {
+  for (LazyOperation* operation : waiting_)
     operations.push_back(operation->shared_from_this());
-    add_request(*operation);
-  }
-  if (!runner_) runner_.emplace(runtime_);
   return operations;
 }
 
 void LazyOperations::submit(const Operations& operations) noexcept {
+  if (operations.size() == 1) {
+    if (operations.front()->is_wanted()) run_alone(*operations.front());
+    return;
+  }
   try {
-    runner_->run(requests_, views_, {is_needed, this, place, fail}, {},
-                 /*owners_lie_apart=*/true);
+    describe(operations);
+    const auto known = plans_.find(words_);
+    if (known == plans_.end()) {
+      make_plan(operations);
+    } else {
+      for (const Task& task : known->second.tasks) run(task, operations);
+    }
   } catch (...) {
     for (const auto& operation : operations)
-      fail(this, operation.get(), std::current_exception());
+      if (operation->memory_ == nullptr)
+        fail(this, operation.get(), std::current_exception());
   }
+}
+
+// ---- Operations as words: all that decides their tasks.
+
+std::size_t LazyOperations::HashOfWords::operator()(
+    const Words& words) const noexcept {
+  std::uint64_t hash = words.size();
+  for (const std::uint64_t word : words) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+void LazyOperations::describe(const Operations& operations) {
+  constexpr std::uint64_t kResult = std::uint64_t{1} << 32;
+  words_.clear();
+  inputs_.clear();
+  std::uint32_t index = 0;
+  for (const auto& operation : operations) {
+    operation->index_ = index++;
+    // An address is even.
+    words_.push_back(
+        reinterpret_cast<std::uintptr_t>(operation->function_.get()) |
+        (operation->is_wanted() ? 1 : 0));
+    for (const LazyOperation::Operand& operand : operation->operands())
+      words_.push_back(operand.operation != nullptr
+                           ? kResult | operand.operation->index_
+                           : index_of_input(*operand.view));
+  }
+}
+
+// One array is one input of a task.
+std::uint32_t LazyOperations::index_of_input(const TensorView& view) {
+  std::uint32_t index = 0;
+  for (const TensorView* known : inputs_) {
+    if (known == &view || requests::is_same_array(*known, view)) return index;
+    ++index;
+  }
+  inputs_.push_back(&view);
+  return index;
+}
+
+// ---- Tasks that are known
+
+bool LazyOperations::take_inputs(const Task& task,
+                                 const Operations& operations) {
+  in_.clear();
+  for (const Source& source : task.inputs) {
+    if (!source.is_result) {
+      in_.push_back(*inputs_[source.index]);
+      continue;
+    }
+    const LazyOperation& made = *operations[source.index];
+    if (made.memory_ == nullptr) return false;
+    in_.emplace_back(made.form_).data = made.memory_;
+  }
+  return true;
+}
+
+void LazyOperations::run(const Task& task,
+                         const Operations& operations) noexcept {
+  try {
+    if (take_inputs(task, operations)) {
+      scalars_.clear();
+      for (const std::uint32_t index : task.operations) {
+        const std::vector<Scalar>& own = operations[index]->scalars_;
+        scalars_.insert(scalars_.end(), own.begin(), own.end());
+      }
+      out_.clear();
+      for (const std::uint32_t index : task.outputs)
+        out_.emplace_back(operations[index]->form_).data =
+            operations[index]->place();
+      runtime_.submit(task.program, in_, out_, scalars_);
+      for (std::size_t i = 0; i < out_.size(); ++i)
+        operations[task.outputs[i]]->memory_ = out_[i].data;
+      return;
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // Some of the operations may be possible alone.
+  }
+  for (const std::uint32_t index : task.operations)
+    run_alone(*operations[index]);
+}
+
+void LazyOperations::run_alone(LazyOperation& operation) noexcept {
+  try {
+    in_.clear();
+    for (const LazyOperation::Operand& operand : operation.operands()) {
+      if (operand.operation == nullptr) {
+        in_.push_back(*operand.view);
+        continue;
+      }
+      const LazyOperation& made = *operand.operation;
+      if (made.memory_ == nullptr) return fail(this, &operation, nullptr);
+      in_.emplace_back(made.form_).data = made.memory_;
+    }
+    TensorView out = operation.form_;
+    out.data = operation.place();
+    runtime_.submit(operation.function_->program, in_, {&out, 1},
+                    operation.scalars_);
+    operation.memory_ = out.data;
+  } catch (...) {
+    fail(this, &operation, std::current_exception());
+  }
+}
+
+// ---- Tasks that a RequestRunner makes
+
+void LazyOperations::make_plan(const Operations& operations) {
+  requests_.clear();
+  views_.clear();
+  made_ = {};
+  has_failed_ = false;
+  for (const auto& operation : operations) {
+    add_request(*operation);
+    made_.functions.push_back(operation->function_);
+  }
+  if (!runner_) runner_.emplace(runtime_);
+  runner_->run(requests_, views_, {is_needed, this, place, fail, note}, {},
+               /*owners_lie_apart=*/true);
+  if (has_failed_) return;
+  if (plans_.size() == kMostPlans) plans_.clear();
+  plans_.emplace(words_, std::move(made_));
+}
+
+void LazyOperations::note(void* context, const Program& program,
+                          std::span<const void* const> owners,
+                          std::span<const TensorView> inputs,
+                          std::span<const TensorView> outputs) {
+  LazyOperations& all = *static_cast<LazyOperations*>(context);
+  Task& task = all.made_.tasks.emplace_back(program);
+  for (const void* owner : owners)
+    task.operations.push_back(operation_of(owner).index_);
+  const auto maker_of = [&](const TensorView& view) {
+    const auto found =
+        std::ranges::find_if(all.requests_, [&](const Request& request) {
+          return operation_of(request.out_owner).memory_ == view.data;
+        });
+    return static_cast<std::uint32_t>(found - all.requests_.begin());
+  };
+  for (const TensorView& view : inputs) {
+    const std::uint32_t maker = maker_of(view);
+    const bool is_result = maker != all.requests_.size();
+    task.inputs.push_back(
+        {is_result, is_result ? maker : all.index_of_input(view)});
+  }
+  for (const TensorView& view : outputs) task.outputs.push_back(maker_of(view));
 }
 
 void LazyOperations::add_request(const LazyOperation& operation) {
@@ -113,13 +255,16 @@ bool LazyOperations::is_needed(void* /*context*/, const void* owner,
 }
 
 void* LazyOperations::place(void* /*context*/, const void* owner) {
-  return operation_of(owner).place();
+  LazyOperation& operation = operation_of(owner);
+  return operation.memory_ = operation.place();
 }
 
 // An operand has the error if `error` is null.
-void LazyOperations::fail(void* /*context*/, const void* owner,
+void LazyOperations::fail(void* context, const void* owner,
                           const std::exception_ptr& error) noexcept {
   LazyOperation& operation = operation_of(owner);
+  static_cast<LazyOperations*>(context)->has_failed_ = true;
+  operation.memory_ = nullptr;
   if (operation.failure_ != nullptr) return;
   operation.failure_ = error;
   for (const LazyOperation::Operand& operand : operation.operands())

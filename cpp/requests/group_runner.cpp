@@ -236,9 +236,13 @@ void GroupRunner::run_whole(std::uint32_t request) {
   }
   const TensorView out =
       own_view(asked, 0, address_of(request), asked.out_dtype);
-  calls_.add(static_cast<const ProgramFunction&>(*asked.function).program,
-             whole_inputs_, {&out, 1}, whole_numbers_);
+  const Program& program =
+      static_cast<const ProgramFunction&>(*asked.function).program;
+  calls_.add(program, whole_inputs_, {&out, 1}, whole_numbers_);
   ++tasks_;
+  if (needed_.note != nullptr)
+    needed_.note(needed_.context, program, {&asked.out_owner, 1}, whole_inputs_,
+                 {&out, 1});
 }
 
 void GroupRunner::run_needed(std::uint32_t request) {
@@ -281,12 +285,16 @@ void GroupRunner::collect(const Group& group) {
   for (const bool is_late : {false, true}) {
     if (is_late && !group.is_reduced) break;
     groups_->for_each_member(group, [&](std::uint32_t request) {
-      if (is_late_[request] != is_late) return;
-      use_of_[request] = static_cast<std::uint32_t>(uses_.size());
-      uses_.push_back(
-          {.request = request, .is_output = must_be_written(request)});
+      if (is_late_[request] == is_late)
+        uses_.push_back(
+            {.request = request, .is_output = must_be_written(request)});
     });
   }
+  // Groups that are joined are not in this order. Equal functions of arrays are
+  // one program, whether they are written as arrays or in a fused function.
+  if (group.is_whole) std::ranges::sort(uses_, {}, &MemberUse::request);
+  for (std::uint32_t i = 0; i < uses_.size(); ++i)
+    use_of_[uses_[i].request] = i;
   for (std::size_t i = uses_.size(); i-- > 0;) {
     MemberUse& place = uses_[i];
     place.is_live = place.is_live || place.is_output;
@@ -486,6 +494,12 @@ bool GroupRunner::submit() {
     return false;
   }
   ++tasks_;
+  if (needed_.note == nullptr) return true;
+  std::vector<const void*> owners;
+  for (const FusedRequests::Step& step : fused_.steps())
+    owners.push_back(step.request->out_owner);
+  needed_.note(needed_.context, program, owners, fused_.inputs(),
+               fused_.outputs());
   return true;
 }
 

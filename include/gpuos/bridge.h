@@ -10,7 +10,7 @@ namespace gpuos {
 
 /// Has another value after every change of BridgeTable, Request, TensorView,
 /// StillNeeded, RequestStats or DType.
-inline constexpr std::uint32_t kBridgeVersion = 5;
+inline constexpr std::uint32_t kBridgeVersion = 6;
 
 enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
 

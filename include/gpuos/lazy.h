@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "gpuos/export.h"
+#include "gpuos/program.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"
@@ -32,9 +34,9 @@ class GPUOS_API LazyOperation
   };
 
   LazyOperation(LazyOperations& all,
-                std::shared_ptr<const ProgramFunction> function,
+                const std::shared_ptr<const ProgramFunction>& function,
                 const TensorView& form)
-      : all_(all), function_(std::move(function)), form_(form) {}
+      : all_(all), function_(function), form_(form) {}
   virtual ~LazyOperation();
   LazyOperation(const LazyOperation&) = delete;
   LazyOperation& operator=(const LazyOperation&) = delete;
@@ -45,6 +47,18 @@ class GPUOS_API LazyOperation
   }
   /// Returns shape and dtype of the result, without memory.
   const TensorView& form() const noexcept { return form_; }
+  /// Adds an operand, before the operation waits. There are at most
+  /// kMaxRequestOperands operands and scalars.
+  void add(const std::shared_ptr<LazyOperation>& operation) {
+    operands_[operand_count_++].operation = operation;
+  }
+  void add(const TensorView& view) {
+    operands_[operand_count_++].view = &view;
+    bytes_ += static_cast<std::size_t>(view.size()) * size_of(view.dtype);
+  }
+  void set_scalars(std::span<const Scalar> scalars) {
+    scalars_.assign(scalars.begin(), scalars.end());
+  }
   std::span<const Operand> operands() const noexcept {
     return {operands_.data(), operand_count_};
   }
@@ -70,14 +84,17 @@ class GPUOS_API LazyOperation
   std::array<Operand, kMaxRequestOperands> operands_;
   std::size_t operand_count_ = 0;
   std::vector<Scalar> scalars_;
-  std::size_t bytes_ = 0;  // size of the memory that it reads
-  Buffer own_;             // memory of place()
+  std::size_t bytes_ = 0;    // size of the memory that it reads
+  std::uint32_t index_ = 0;  // among those that are submitted together
+  void* memory_ = nullptr;   // of the result, once it is submitted
+  Buffer own_;               // memory of place()
   std::exception_ptr failure_;
 };
 
 /// Holds the operations on arrays of one runtime that are not submitted yet, in
 /// the order in which the program wrote them. submit() gives them to a
-/// RequestRunner, which makes few programs of them.
+/// RequestRunner, which makes few programs of them, and remembers these: a loop
+/// submits the same functions with the same links again and again.
 ///
 /// No clock decides. The program submits them when it reads a result, before it
 /// submits anything else, and when there are many.
@@ -101,9 +118,11 @@ class GPUOS_API LazyOperations {
   static constexpr bool can_wait(std::size_t operands) noexcept {
     return operands <= kMaxRequestOperands;
   }
-  /// Adds an operation. Throws: std::bad_alloc.
-  void add(LazyOperation& operation, std::span<LazyOperation::Operand> operands,
-           std::span<const Scalar> scalars);
+  /// Lets an operation wait. Throws: std::bad_alloc.
+  void add(LazyOperation& operation) {
+    waiting_.push_back(&operation);
+    bytes_ += operation.bytes_;
+  }
 
   using Operations = std::vector<std::shared_ptr<LazyOperation>>;
   /// Returns all operations, for submit(). Throws: std::bad_alloc.
@@ -118,20 +137,64 @@ class GPUOS_API LazyOperations {
   friend class LazyOperation;
 
   static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMostPlans = 4096;
+
+  using Words = std::vector<std::uint64_t>;
+  struct GPUOS_PRIVATE HashOfWords {
+    std::size_t operator()(const Words& words) const noexcept;
+  };
+  /// An array that a task reads: the result of an operation, or an input.
+  struct Source {
+    bool is_result = false;
+    std::uint32_t index = 0;
+  };
+  /// A task of several operations, which have indices.
+  struct Task {
+    Program program;
+    std::vector<std::uint32_t> operations{};  // in the order of their numbers
+    std::vector<Source> inputs{};
+    std::vector<std::uint32_t> outputs{};
+  };
+  /// The tasks of operations that words describe.
+  struct Plan {
+    // The words have the addresses of these.
+    std::vector<std::shared_ptr<const ProgramFunction>> functions{};
+    std::vector<Task> tasks{};
+  };
 
   void remove(const LazyOperation& operation) noexcept;
+  void describe(const Operations& operations);
+  std::uint32_t index_of_input(const TensorView& view);
+  void run(const Task& task, const Operations& operations) noexcept;
+  void run_alone(LazyOperation& operation) noexcept;
+  bool take_inputs(const Task& task, const Operations& operations);
+  void make_plan(const Operations& operations);
   void add_request(const LazyOperation& operation);
   static bool is_needed(void* context, const void* owner, std::uint32_t uses);
   static void* place(void* context, const void* owner);
   static void fail(void* context, const void* owner,
                    const std::exception_ptr& error) noexcept;
+  static void note(void* context, const Program& program,
+                   std::span<const void* const> owners,
+                   std::span<const TensorView> inputs,
+                   std::span<const TensorView> outputs);
 
   Runtime& runtime_;
   std::vector<LazyOperation*> waiting_;
   std::size_t bytes_ = 0;  // read by those that wait
+  std::unordered_map<Words, Plan, HashOfWords> plans_;
+  // These are of one submit(), and keep their memory for the next.
+  Words words_;
+  std::vector<const TensorView*> inputs_;  // each array once
+  std::vector<TensorView> in_;
+  std::vector<TensorView> out_;
+  std::vector<Scalar> scalars_;
+  // These make a plan.
   std::optional<RequestRunner> runner_;
   std::vector<Request> requests_;
   std::vector<TensorView> views_;
+  Plan made_;
+  bool has_failed_ = false;
 };
 
 }  // namespace gpuos

@@ -147,6 +147,13 @@ struct StillNeeded {
   /// The other requests run, and run() does not throw. Without it run() throws.
   void (*fail)(void* context, const void* owner,
                const std::exception_ptr& error) noexcept = nullptr;
+  /// Takes each program that is submitted, with the owners of its requests'
+  /// outputs in their order. The scalars of whole functions are the numbers of
+  /// their requests in this order.
+  void (*note)(void* context, const Program& program,
+               std::span<const void* const> owners,
+               std::span<const TensorView> inputs,
+               std::span<const TensorView> outputs) = nullptr;
 };
 
 struct RequestStats {

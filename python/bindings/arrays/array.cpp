@@ -156,7 +156,7 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
 
 py::object Array::make_deferred(RuntimeObject& runtime,
                                 std::shared_ptr<DeferredOperation> operation) {
-  const TensorView& form = operation->form;
+  const TensorView& form = operation->form();
   const std::size_t bytes =
       static_cast<std::size_t>(form.size()) * size_of(form.dtype);
   py::object made;
@@ -176,13 +176,12 @@ py::object Array::make_deferred(RuntimeObject& runtime,
   return made;
 }
 
-const TensorView& Array::memory_of_result() {
+void* Array::memory_of_result() {
   if (buffer_ == nullptr) {
-    const WithoutGil no_gil;
     buffer_ = runtime_->core().allocate(bytes());
     view_.data = buffer_.get();
   }
-  return view_;
+  return view_.data;
 }
 
 void Array::leave_operation() noexcept {
@@ -198,11 +197,10 @@ void Array::set_computed() noexcept {
 
 Array* Array::element_source() const noexcept {
   if (!is_element_ || operation_ == nullptr) return nullptr;
-  const auto& operands = operation_->operands;
-  if (operands.size() != 1 || operands[0].array.ptr() == nullptr ||
-      !operation_->all.is_only(*operation_))
+  if (operation_->operands().size() != 1 || !operation_->held[0].array ||
+      !runtime_->deferred().is_only(*operation_))
     return nullptr;
-  return native<Array>(operands[0].array.ptr());
+  return native<Array>(operation_->held[0].array.ptr());
 }
 
 void Array::get_memory() {
@@ -213,8 +211,8 @@ void Array::get_memory() {
   }
   runtime_->run_deferred();
   if (operation_ == nullptr) return;
-  if (operation_->failure == nullptr) throw std::bad_alloc();
-  std::rethrow_exception(operation_->failure);
+  if (operation_->failure() == nullptr) throw std::bad_alloc();
+  std::rethrow_exception(operation_->failure());
 }
 
 TensorView Array::form() const {

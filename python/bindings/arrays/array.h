@@ -37,9 +37,9 @@ class Array {
   /// Returns a new array for the result of `operation`.
   static pybind11::object make_deferred(
       RuntimeObject& runtime, std::shared_ptr<DeferredOperation> operation);
-  /// Returns where the operation writes. Throws: the errors of
+  /// Returns where the operation writes. It needs no GIL. Throws: the errors of
   /// Runtime::allocate().
-  const TensorView& memory_of_result();
+  void* memory_of_result();
   void set_computed() noexcept;
   /// Replaces the destructor. Returns whether the runtime keeps `self`, which
   /// is this array, for other results.

@@ -1,48 +1,22 @@
 #pragma once
 
-#include <cstddef>
-#include <exception>
-#include <memory>
+#include <array>
 #include <optional>
-#include <vector>
 
 #include "arrays/array.h"
-#include "arrays/deferred.h"
+#include "gpuos/lazy.h"
 
 namespace gpuos::python {
 
-/// Holds an operand of a deferred operation: the result of another one, or
-/// memory. The memory does not change until the operation is submitted.
-struct DeferredOperand {
-  std::shared_ptr<DeferredOperation> operation;  // null: memory
-  pybind11::object array;
-  std::optional<Borrow> memory;
-};
+/// Is a deferred operation whose result is a gpuos.Array.
+struct DeferredOperation : LazyOperation {
+  using LazyOperation::LazyOperation;
 
-/// Describes an operation on arrays that is not submitted yet. Its result holds
-/// it, and so do the operations that use the result. Without holders it is
-/// forgotten.
-struct DeferredOperation
-    : public std::enable_shared_from_this<DeferredOperation> {
-  DeferredOperation(DeferredOperations& all, Program program, Value made,
-                    const TensorView& form)
-      : all(all),
-        program(std::move(program)),
-        made(std::move(made)),
-        form(form) {}
-  ~DeferredOperation() { all.remove(*this); }
-  DeferredOperation(const DeferredOperation&) = delete;
-  DeferredOperation& operator=(const DeferredOperation&) = delete;
-
-  DeferredOperations& all;
-  Program program;
-  Value made;       // the program's result, from its builder
-  TensorView form;  // form of the result, without memory
-  std::vector<DeferredOperand> operands;
-  std::vector<Scalar> scalars;
-  std::size_t bytes = 0;       // size of the memory that it reads
-  PyObject* result = nullptr;  // a gpuos.Array, or null if it is destroyed
-  std::exception_ptr failure;  // the reason if it could not be submitted
+  /// Holds an operand that is in memory.
+  struct Held {
+    pybind11::object array;
+    std::optional<Borrow> memory;
+  };
 
   /// Returns the result and holds it. Returns null if it is destroyed, or being
   /// destroyed now.
@@ -57,20 +31,24 @@ struct DeferredOperation
     return pybind11::reinterpret_borrow<pybind11::object>(result);
 #endif
   }
+
+  void let_go() noexcept {
+    for (Held& each : held) {
+      each.memory.reset();
+      each.array = pybind11::object();
+    }
+  }
+
+  std::array<Held, kMaxRequestOperands> held;  // as many as operands()
+  PyObject* result = nullptr;  // a gpuos.Array, or null if it is destroyed
+  pybind11::object keeper;     // keeps the result while it is submitted
 #if defined(Py_GIL_DISABLED)
   pybind11::object weak_result;
 #endif
 
-  // These are for run():
-  std::size_t place = 0;      // index among all that are run
-  std::size_t last_user = 0;  // place of the last operation that uses its
-                              // result
-  std::size_t connected = 0;  // equal for all that depend on each other
-  std::size_t in_group = 0;
-  pybind11::object keeper;           // keeps the result
-  Buffer own;                        // memory, if there is no result
-  std::optional<TensorView> memory;  // place of the result, once it is
-                                     // submitted
+ protected:
+  bool is_wanted() const noexcept override { return keeper.ptr() != nullptr; }
+  void* place() override;
 };
 
 }  // namespace gpuos::python

@@ -326,11 +326,13 @@ py::object Fused::defer(PyObject* const* args, std::size_t count,
   const std::shared_ptr<RuntimeObject> runtime = call.find_runtime();
   if (runtime == nullptr || !call.read_forms(*runtime)) return {};
   Traced& traced = find_or_trace(call);
-  if (!traced.rebuild.is_none()) return {};
+  const std::size_t operands = call.arrays().size() + call.scalars().size();
+  if (!traced.rebuild.is_none() || operands > kMaxRequestOperands) return {};
   const auto forms =
       explained(call, [&] { return traced.output_forms(call.inputs()); });
-  return runtime->deferred().defer(traced, forms->front(), call.arrays(),
-                                   call.scalars());
+  if (forms->front().size() == 0) return {};
+  return runtime->deferred().defer(*runtime, traced.function(), forms->front(),
+                                   call.arrays(), call.scalars());
 }
 
 py::object Fused::submit(Traced& traced, const FusedCall& call,

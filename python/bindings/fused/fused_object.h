@@ -11,6 +11,7 @@
 #include "fused/fused_call.h"
 #include "fused/fused_numbers.h"
 #include "gpuos/program.h"
+#include "gpuos/requests.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
@@ -62,6 +63,7 @@ struct Traced {
                                          // traced
   Program program;
   Value made;  // first output, from its builder
+  std::shared_ptr<const ProgramFunction> whole;  // of function()
   /// Makes the function's result from a list of arrays. It is None if the
   /// function returned one array.
   pybind11::object rebuild;
@@ -82,6 +84,12 @@ struct Traced {
     return visit(rebuild.ptr());
   }
 
+  /// Returns the program as a function of requests. It has one output.
+  const std::shared_ptr<const ProgramFunction>& function() {
+    if (whole == nullptr)
+      whole = std::make_shared<const ProgramFunction>(program, made);
+    return whole;
+  }
   /// Returns the forms of the outputs for inputs of these shapes.
   std::shared_ptr<const std::vector<TensorView>> output_forms(
       std::span<const TensorView> inputs);

@@ -49,11 +49,10 @@ void close_interrupted(Runtime& core) {
 }  // namespace
 
 RuntimeObject::RuntimeObject(const RuntimeOptions& options)
-    : number(next_number()) {
-  {
-    const WithoutGil no_gil;
-    core_ = std::make_unique<Runtime>(options);
-  }
+    : number(next_number()), core_([&] {
+        const WithoutGil no_gil;
+        return std::make_unique<Runtime>(options);
+      }()) {
   is_cuda_ = core_->backend() == "cuda";
   live_runtimes().push_back(this);
 }

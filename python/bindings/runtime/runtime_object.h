@@ -153,7 +153,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   std::unique_ptr<Runtime> core_;
   bool is_cuda_ = false;
-  DeferredOperations deferred_{*this};
+  DeferredOperations deferred_{*core_};
   std::unordered_map<std::string, OperatorPtr> operators_;
   // The index is the address of the name's object, which an entry keeps alive.
   std::array<CachedName, kCachedNames> cached_names_;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "contract.h"
@@ -124,6 +125,69 @@ TEST_P(ArrayContract, AnErrorIsThatOfItsOwnArrays) {
   EXPECT_THROW(static_cast<void>(after.view()), std::exception);
   EXPECT_THROW(after + 1, std::exception);
   EXPECT_EQ(fine.read<float>(), (std::vector<float>{1, 2, 3}));
+}
+
+// Computes a random function of x, y and z. It reads each result at once, or
+// all that the program still has at the end.
+std::vector<std::vector<float>> random_values(unsigned seed,
+                                              std::vector<Array> all,
+                                              unsigned dropped, bool at_once) {
+  std::mt19937 random(seed);
+  for (int i = 0; i < 8; ++i) {
+    const Array x = all[random() % all.size()];
+    const Array y = all[random() % all.size()];
+    const unsigned which = random() % 4;
+    all.push_back(which == 0   ? x + y
+                  : which == 1 ? maximum(x, y) * 2
+                  : which == 2 ? x - y.max(std::vector{0})
+                               : x - 0.5 * y);
+    if (at_once) static_cast<void>(all.back().view());
+  }
+  std::vector<std::vector<float>> values;
+  std::vector<Array> kept;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if ((dropped >> i & 1) == 0) kept.push_back(all[i]);
+  all.clear();
+  for (const Array& array : kept) values.push_back(array.read<float>());
+  return values;
+}
+
+TEST_P(ArrayContract, RunsThatAreAlikeHaveTheirOwnArraysAndResults) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    for (unsigned turn = 0; turn < 6; ++turn) {
+      const Array x = range(6, {2, 3}) + static_cast<int>(turn);
+      const Array y = turn % 3 == 1 ? x : range(6, {2, 3}) * 3;
+      const Array z = range(3, {3}) - static_cast<int>(seed);
+      arrays_->run();
+      const unsigned dropped = turn < 3 ? 0x2f0 : 0x0f0;
+      EXPECT_EQ(random_values(seed, {x, y, z}, dropped, false),
+                random_values(seed, {x, y, z}, dropped, true))
+          << "seed " << seed << ", turn " << turn;
+    }
+  }
+}
+
+TEST_P(ArrayContract, ARunThatIsKnownHasAnErrorForEachOperation) {
+  for (const std::int64_t count : {3, 1 << 20}) {
+    const std::vector<float> ones(static_cast<std::size_t>(count), 1);
+    const Array column =
+        arrays_->from(std::span<const float>(ones), {count, 1});
+    const Array row = arrays_->from(std::span<const float>(ones), {count});
+    const Array fine = row + 1;
+    const Array all = (column + row) * fine;
+    if (count == 3) {
+      EXPECT_EQ(all.read<float>(), std::vector<float>(9, 4));
+    } else {  // there is no memory for so many
+      EXPECT_THROW(static_cast<void>(all.view()), std::exception);
+    }
+    EXPECT_EQ(fine.read<float>()[0], 2);
+  }
+}
+
+TEST_P(ArrayContract, AnEmptyResultIsAnOperand) {
+  const Array none = arrays_->from(std::span<const float>(), {0, 3});
+  EXPECT_EQ((none + 1).sum(std::vector{0}).read<float>(),
+            (std::vector<float>{0, 0, 0}));
 }
 
 }  // namespace
