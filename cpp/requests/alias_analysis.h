@@ -98,9 +98,12 @@ inline ArrayElements RequestArrays::operand(
                1 + arrays);
 }
 
-/// An allocation, with its uses by the requests so far.
+/// An allocation, or a part of one that no other request's array meets, with
+/// its uses by the requests so far.
 struct Owner {
   const void* key = nullptr;
+  std::uint64_t address = 0;      // of the first array
+  bool has_others = false;        // arrays at other addresses
   std::uint32_t uses = 0;         // operands and outputs of all requests
   bool is_fresh = false;          // a fresh output is what met it first
   bool is_written = false;        // not only as a fresh output
@@ -143,6 +146,14 @@ class OwnerTable {
   /// Prefetches the data of find().
   void prefetch(const void* key) const noexcept {
     if (!buckets_.empty()) __builtin_prefetch(&buckets_[bucket_of(key)]);
+  }
+
+  /// Adds a part of an allocation that requests write.
+  std::uint32_t add_part(std::uint32_t of) {
+    Owner& part = owners_.emplace_back();
+    part.key = owners_[of].key;
+    part.is_written = true;
+    return static_cast<std::uint32_t>(owners_.size() - 1);
   }
 
   Owner& operator[](std::uint32_t owner) { return owners_[owner]; }
@@ -213,7 +224,8 @@ struct RequestOwners {
 };
 
 /// The first analysis of all requests: their owners, whether these are
-/// disjoint, and whether any request meets another.
+/// disjoint, and whether any request meets another. Disjoint rows or columns of
+/// one allocation become owners of their own.
 class AliasAnalysis {
  public:
   /// `owners_are_disjoint`: as RequestRunner::run().
@@ -241,16 +253,39 @@ class AliasAnalysis {
     bool is_written = false;
   };
 
+  /// An array of an owner that has several.
+  struct Part {
+    std::uint32_t* owner = nullptr;    // of the array
+    const TensorView* view = nullptr;  // null: without gaps
+    std::uint64_t low = 0;             // its bytes
+    std::uint64_t high = 0;
+    DType dtype{};
+
+    /// Returns the most bytes between elements along an axis, but fewer than
+    /// `limit`. 0: there is no such axis.
+    std::uint64_t pitch_below(std::uint64_t limit) const noexcept;
+    /// Returns the bytes of a row, if the rows are `pitch` apart.
+    std::uint64_t row_of(std::uint64_t pitch) const noexcept;
+  };
+
   void prefetch(const RequestArrays& arrays,
                 std::size_t request) const noexcept;
   void find_owners(const RequestArrays& arrays);
   void find_ranges(const RequestArrays& arrays);
   void widen(std::uint32_t owner, const ByteRange& range);
+  void find_overlaps(const RequestArrays& arrays);
+  void divide_owners(const RequestArrays& arrays);
+  void add_part(const RequestArrays& arrays, const ArrayElements& array,
+                std::uint32_t& owner);
+  void divide(std::span<Part> parts, std::uint64_t limit);
+  static std::uint64_t fold(std::span<Part> parts, std::uint64_t limit);
 
   WriteSet written_;
   OwnerTable owners_;
   std::vector<RequestOwners> of_;
   std::vector<Range> ranges_;
+  std::vector<Part> parts_;
+  bool has_parts_ = false;  // some owner has several arrays
   bool has_overlaps_ = false;
   bool are_independent_ = false;
 };

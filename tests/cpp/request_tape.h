@@ -25,6 +25,8 @@ enum class Layout {
   Transposed,
   FirstHalf,
   SecondHalf,
+  Evens,  // every other element
+  Odds,
   Row,
   Tall,
   Column  // one element for each row
@@ -103,11 +105,16 @@ class Tape {
     return list[random_.below(std::size(list))];
   }
 
+  static bool is_half(Layout layout) {
+    return layout >= Layout::FirstHalf && layout <= Layout::Odds;
+  }
+
   // Returns layouts that elementwise requests over one shape may read and
   // write.
   std::vector<Layout> layouts_like(Layout out, bool is_out) const {
-    if (out == Layout::FirstHalf || out == Layout::SecondHalf)
-      return {Layout::FirstHalf, Layout::SecondHalf};
+    if (is_half(out))
+      return {Layout::FirstHalf, Layout::SecondHalf, Layout::Evens,
+              Layout::Odds};
     if (out == Layout::Flat || out == Layout::Column) return {out};
     // Arrays decide how rows are walked through, and so in which order they
     // are added.
@@ -133,7 +140,7 @@ class Tape {
                         : random_.below(4) == 0 ? Layout::FirstHalf
                         : random_.below(2) == 0 ? Layout::Matrix
                                                 : Layout::Flat;
-      if (made.is_fresh && made.out.layout == Layout::FirstHalf)
+      if (made.is_fresh && is_half(made.out.layout))
         made.out.layout = Layout::Flat;
       made.out.layout = pick(layouts_like(made.out.layout, true));
       if (made.is_fresh && made.out.layout == Layout::Transposed)

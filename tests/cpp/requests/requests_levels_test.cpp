@@ -104,6 +104,39 @@ TEST_F(Levels, AGroupIsAsLateAsItsLastInput) {
   EXPECT_EQ(find(), (Found{{0, 4}, {1}, {2}}));
 }
 
+TEST_F(Levels, DisjointPartsOfOneArrayAreNoConflict) {
+  const auto column = [&](std::int64_t first, std::int64_t count) {
+    RequestOperand part = array(0, static_cast<std::size_t>(first));
+    part.view = shaped(part.view, {4, count}, {4, 1});
+    return part;
+  };
+  const auto row = [&](std::size_t index) { return array(0, 4 * index, 4); };
+  for (std::size_t i = 0; i < 4; ++i)
+    list_.add(Recipe::Negative, row(i), {array(10 + i, 0, 4)});
+  EXPECT_EQ(find(), (Found{{0, 1, 2, 3}}));
+  for (std::size_t i = 0; i < 4; ++i)
+    list_.add(Recipe::Negative, row(i), {row(i / 2 * 2)});
+  EXPECT_EQ(find(), (Found{{0, 2}})) << "two chains";
+  for (std::int64_t i = 0; i < 4; ++i)
+    list_.add(Recipe::Negative, column(i, 1), {column(i, 1)});
+  list_.add(Recipe::Negative, array(0, 5, 1), {array(20, 0, 1)});
+  EXPECT_EQ(find(), (Found{{0, 1, 2, 3}, {4}})) << "one element of a column";
+  const auto plane = [&](std::size_t last) {
+    RequestOperand part = array(0, last);
+    part.view = shaped(part.view, {2, 2}, {4, 2});
+    return part;
+  };
+  list_.add(Recipe::Negative, plane(0), {array(20, 0, 4)});
+  list_.add(Recipe::Negative, plane(1), {array(20, 0, 4)});
+  EXPECT_EQ(find(), (Found{{0, 1}})) << "of three axes";
+  list_.add(Recipe::Negative, column(0, 2), {column(2, 2)});
+  list_.add(Recipe::Negative, column(1, 2), {column(3, 1)});
+  EXPECT_EQ(find(), (Found{{0}, {1}})) << "columns in common";
+  list_.add(Recipe::Negative, column(0, 1), {column(1, 1)});
+  list_.add(Recipe::Negative, row(2), {array(20, 0, 4)});
+  EXPECT_EQ(find(), (Found{{0}, {1}})) << "a row crosses a column";
+}
+
 TEST_F(Levels, OverlappingOwnersKeepTheOrderOfTheRequests) {
   list_.add(Recipe::Negative, array(0), {array(1)});
   list_.add(Recipe::Negative, array(2), {array(3)});

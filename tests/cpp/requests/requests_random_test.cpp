@@ -88,6 +88,11 @@ class RandomRequests : public Contract {
         view.shape[0] = kElems / 2;
         view.data = data + kElems / 2 * size_of(slot.dtype);
         break;
+      case Layout::Evens:
+      case Layout::Odds:
+        view = shaped(view, {kElems / 2}, {2});
+        if (slot.layout == Layout::Odds) view.data = data + size_of(slot.dtype);
+        break;
       case Layout::Matrix:
         matrix(kColumns, 1);
         break;
