@@ -152,6 +152,17 @@ def test_a_damaged_bridge_is_not_loaded(tmp_path, damage):
         loading.load(path, retire=print, join=print)
 
 
+def test_a_bridge_that_was_built_for_another_gpuos_is_refused(
+    tmp_path, monkeypatch
+):
+    path = Path(shutil.copy(readiness.bridge().__file__, tmp_path))
+    built_for = choosing.name()
+    monkeypatch.setattr(choosing, "name", lambda: "bridge-of-today")
+    refusal = f"{path} to be bridge-of-today, got {built_for}; remove the file"
+    with pytest.raises(loading.NotLoaded, match=re.escape(refusal)):
+        loading.load(path, retire=print, join=print)
+
+
 def test_a_damaged_cached_bridge_is_recompiled(site):
     site.touch("go")
     site.run("gt.wait_ready()")

@@ -39,9 +39,9 @@ struct OverloadForm {
 /// Empty for overloads that are left to PyTorch.
 std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema);
 
-/// The recipe for exponents for which PyTorch has something simpler than a
+/// The function for exponents for which PyTorch has something simpler than a
 /// power too.
-std::optional<Recipe> simpler_power(double exponent);
+std::optional<Function> simpler_power(double exponent);
 
 /// One call of an overload: the operands and the output of each result.
 struct OverloadCall {

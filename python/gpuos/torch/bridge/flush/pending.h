@@ -18,7 +18,7 @@
 #include "flush/objects.h"
 #include "flush/options.h"
 #include "flush/starter.h"
-#include "gpuos/bridge.h"
+#include "gpuos/requests.h"
 #include "memory/quick_mutex.h"
 #include "memory/sites.h"
 #include "pytorch/keys.h"

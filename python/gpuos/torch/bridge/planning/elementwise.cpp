@@ -31,7 +31,7 @@ struct Condition {
 [[gnu::always_inline]] inline bool is_alike(const Elementwise& what,
                                             const Tensor& first,
                                             double number) {
-  return C10_LIKELY(takes_any_number(what.recipe)) ||
+  return C10_LIKELY(takes_any_number(what.function)) ||
          !is_unusual(number, what, first.scalar_type(), first.device());
 }
 bool is_alike(const Elementwise&, const Tensor& first,
@@ -45,14 +45,14 @@ bool is_alike(const Elementwise&, const Tensor& first,
 
 [[gnu::noinline]] bool is_costly_here(const Elementwise& what,
                                       const Tensor& tensor) {
-  return is_too_costly({what.recipe, tensor.scalar_type(), tensor.numel(),
+  return is_too_costly({what.function, tensor.scalar_type(), tensor.numel(),
                         tensor.is_cpu(), is_marked(tensor)});
 }
 /// plan() looks closer, and says so.
 [[gnu::always_inline]] inline bool is_costly(const Elementwise& what,
                                              const Tensor& tensor) {
   return C10_UNLIKELY(Fields::numel_of(tensor) >
-                      max_profitable_elems(what.recipe)) &&
+                      max_profitable_elems(what.function)) &&
          is_costly_here(what, tensor);
 }
 
@@ -115,7 +115,7 @@ template <typename Out, typename... Operands>
                                              const Operands&... operands) {
   constexpr bool kIsFresh = !std::is_const_v<Out>;
   constexpr bool kHasNumber = (std::is_same_v<Operands, double> || ...);
-  if (what.rule == Rule::Bitwise || rounds_quotient(what.recipe) ||
+  if (what.rule == Rule::Bitwise || rounds_quotient(what.function) ||
       (!kIsFresh && gives_bool(what.rule)) || !is_simple(first) ||
       (kIsFresh && kHasNumber && !has_usual_strides(first)) ||
       !(is_alike(what, first, operands) && ...) || is_costly(what, first))
@@ -133,7 +133,7 @@ template <typename Out, typename... Operands>
   (need(needs, operands), ...);
   needs.add_out(out);
   pending.add(needs, site, [&](Request& request) {
-    request.function = function_of(what.recipe);
+    request.function = function_of(what.function);
     request.compute = of.compute;
     request.out_dtype = gives_bool(what.rule) ? DType::Bool : of.dtype;
     request.operands = sizeof...(operands);
@@ -230,30 +230,30 @@ bool is_cast_otherwise(const Elementwise& what,
 }
 
 /// Returns whether PyTorch makes a tensor of the number that is operand `i`.
-bool is_made_a_tensor(Recipe recipe, std::size_t i) {
-  switch (recipe) {
-    case Recipe::AddScaled:
-    case Recipe::SubScaled:
+bool is_made_a_tensor(Function function, std::size_t i) {
+  switch (function) {
+    case Function::AddScaled:
+    case Function::SubScaled:
       return i < 2;
-    case Recipe::Add:
-    case Recipe::Subtract:
-    case Recipe::Multiply:
-    case Recipe::Divide:
-    case Recipe::FloorDivide:
-    case Recipe::DivTrunc:
-    case Recipe::TorchRemainder:
-    case Recipe::Fmod:
-    case Recipe::Copysign:
-    case Recipe::Less:
-    case Recipe::LessEqual:
-    case Recipe::Greater:
-    case Recipe::GreaterEqual:
-    case Recipe::Equal:
-    case Recipe::NotEqual:
-    case Recipe::BitwiseAnd:
-    case Recipe::BitwiseOr:
-    case Recipe::BitwiseXor:
-    case Recipe::Where:
+    case Function::Add:
+    case Function::Subtract:
+    case Function::Multiply:
+    case Function::Divide:
+    case Function::FloorDivide:
+    case Function::DivTrunc:
+    case Function::TorchRemainder:
+    case Function::Fmod:
+    case Function::Copysign:
+    case Function::Less:
+    case Function::LessEqual:
+    case Function::Greater:
+    case Function::GreaterEqual:
+    case Function::Equal:
+    case Function::NotEqual:
+    case Function::BitwiseAnd:
+    case Function::BitwiseOr:
+    case Function::BitwiseXor:
+    case Function::Where:
       return true;
     default:
       return false;
@@ -261,17 +261,17 @@ bool is_made_a_tensor(Recipe recipe, std::size_t i) {
 }
 
 /// Returns the strides of a new result.
-Dims strides_of(Recipe recipe, std::span<const Operand> operands,
+Dims strides_of(Function function, std::span<const Operand> operands,
                 const Broadcast& all) {
   const Operand& first = operands[0];
-  const bool is_log_sigmoid = recipe == Recipe::LogSigmoid;
+  const bool is_log_sigmoid = function == Function::LogSigmoid;
   // PyTorch's own makes the results of these in C order,
   if ((is_log_sigmoid && first.tensor->is_cpu()) ||
-      recipe == Recipe::MaskedFill ||
-      (recipe == Recipe::Power && first.is_number()))
+      function == Function::MaskedFill ||
+      (function == Function::Power && first.is_number()))
     return {};
   // and those of these as empty_like() does.
-  if ((recipe == Recipe::Copy || recipe == Recipe::Hardtanh ||
+  if ((function == Function::Copy || function == Function::Hardtanh ||
        is_log_sigmoid) &&
       first.tensor->is_non_overlapping_and_dense()) {
     const auto strides = first.tensor->strides();
@@ -280,7 +280,7 @@ Dims strides_of(Recipe recipe, std::span<const Operand> operands,
   bool counts_numbers = false;
   for (std::size_t i = 0; i < operands.size(); ++i)
     counts_numbers = counts_numbers ||
-                     (operands[i].is_number() && is_made_a_tensor(recipe, i));
+                     (operands[i].is_number() && is_made_a_tensor(function, i));
   return all.output_strides(counts_numbers);
 }
 
@@ -310,9 +310,9 @@ void write(Deferred& deferred, const Elementwise& what,
            std::span<const Operand> operands, const Broadcast& all,
            at::ScalarType common, const Tensor& out, bool is_fresh) {
   Request& request = deferred.request;
-  request.function = function_of(what.recipe);
+  request.function = function_of(what.function);
   request.operands = static_cast<std::uint8_t>(operands.size());
-  request.compute = compute_type(what.recipe, common, out.is_cpu());
+  request.compute = compute_type(what.function, common, out.is_cpu());
   request.out_dtype = *dtype_of(out.scalar_type());
   put_out(request, out, is_fresh, address_of(out));
   const bool is_flat = all.is_flat(out);
@@ -389,7 +389,7 @@ std::optional<Planned> plan(const Elementwise& what,
   const std::int64_t elems = out.defined() ? out.numel() : all.elems();
   if (elems == 0) return std::nullopt;
 
-  const Priced price{.recipe = what.recipe,
+  const Priced price{.function = what.function,
                      .type = types->promoted,
                      .elems = elems,
                      .is_cpu = device.is_cpu(),
@@ -411,8 +411,9 @@ std::optional<Planned> plan(const Elementwise& what,
   } else if (is_cast_otherwise(what, operands, types->common)) {
     return std::nullopt;
   } else {
-    planned.out = make_output(all.shape, strides_of(what.recipe, operands, all),
-                              result, *planned.site);
+    planned.out =
+        make_output(all.shape, strides_of(what.function, operands, all), result,
+                    *planned.site);
   }
   write(planned.deferred, what, operands, all, types->common, planned.out,
         !out.defined());

@@ -10,9 +10,9 @@
 
 namespace gpuos::bridge {
 
-/// The recipe with a factor for the second operand, of Add and Sub.
-constexpr Recipe with_factor(Recipe recipe) {
-  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+/// The function with a factor for the second operand, of Add and Sub.
+constexpr Function with_factor(Function function) {
+  return function == Function::Add ? Function::AddScaled : Function::SubScaled;
 }
 
 /// A request that was found possible, and its result.

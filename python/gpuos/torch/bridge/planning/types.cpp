@@ -74,11 +74,11 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
 /// them.
 bool has_special_types(const Elementwise& what,
                        std::span<const Operand> operands) {
-  const bool subtracts =
-      what.recipe == Recipe::Subtract || what.recipe == Recipe::SubScaled;
-  const bool clamps = what.recipe == Recipe::Clamp ||
-                      what.recipe == Recipe::ClampMin ||
-                      what.recipe == Recipe::ClampMax;
+  const bool subtracts = what.function == Function::Subtract ||
+                         what.function == Function::SubScaled;
+  const bool clamps = what.function == Function::Clamp ||
+                      what.function == Function::ClampMin ||
+                      what.function == Function::ClampMax;
   const Tensor* first = operands[0].tensor;
   for (const Operand& operand : operands) {
     if (subtracts && is_bool(operand)) return true;
@@ -87,7 +87,7 @@ bool has_special_types(const Elementwise& what,
     if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
     // The meaning of bounds of another dtype depends on the device.
     if (clamps && first != nullptr && type != first->scalar_type()) return true;
-    if (rounds_quotient(what.recipe) && is_half(type)) return true;
+    if (rounds_quotient(what.function) && is_half(type)) return true;
   }
   return false;
 }
@@ -104,7 +104,7 @@ bool is_rounded_first(const Elementwise& what,
       what.rule == Rule::Fill)
     return false;
   const bool keeps_last =
-      what.recipe == Recipe::Multiply || what.recipe == Recipe::Divide;
+      what.function == Function::Multiply || what.function == Function::Divide;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].is_number()) continue;
     const Tensor& tensor = *operands[i].tensor;
@@ -160,20 +160,20 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common, c10::Device device) {
   // On a GPU some overloads refuse a number that the dtype cannot hold.
-  if (device.is_cpu() && takes_any_number(what.recipe) &&
+  if (device.is_cpu() && takes_any_number(what.function) &&
       at::isFloatingType(common))
     return false;
   if (!fits(number, common)) return true;
-  switch (what.recipe) {
-    case Recipe::Power:
+  switch (what.function) {
+    case Function::Power:
       if (is_product_of_halves(number.toDouble(), common, device)) return true;
       [[fallthrough]];
-    case Recipe::TorchRemainder:
-    case Recipe::Fmod:
+    case Function::TorchRemainder:
+    case Function::Fmod:
       return !fits_as_rounded(number.toDouble(), common);
-    case Recipe::Elu:
-    case Recipe::LeakyRelu:
-    case Recipe::Softplus:
+    case Function::Elu:
+    case Function::LeakyRelu:
+    case Function::Softplus:
       return !std::isfinite(number.toDouble());
     default:
       return false;
@@ -206,11 +206,11 @@ std::optional<ResultTypes> types_of(const Elementwise& what,
   return ResultTypes{*promoted, common, result};
 }
 
-DType compute_type(Recipe recipe, at::ScalarType common, bool is_cpu) {
+DType compute_type(Function function, at::ScalarType common, bool is_cpu) {
   // PyTorch's kernels of the CPU add a product of float32 without rounding it.
   // In float64 the product is exact.
   const bool adds_product =
-      recipe == Recipe::AddScaled || recipe == Recipe::SubScaled;
+      function == Function::AddScaled || function == Function::SubScaled;
   return *dtype_of(is_cpu && adds_product && common == at::kFloat
                        ? at::kDouble
                        : opmath_of(common));
