@@ -80,19 +80,19 @@ bool is_made_of_number(const Tensor& tensor) {
 
 /// Returns the operand of a tensor. A tensor that PyTorch made of a number is
 /// that number.
-Operand operand_of(const Tensor& tensor) {
+TorchOperand operand_of(const Tensor& tensor) {
   if (const auto number = wrapped_number(tensor)) return {.number = *number};
   return {.tensor = &tensor};
 }
 
-bool are_without_grad(std::span<const Operand> operands) {
-  for (const Operand& operand : operands)
+bool are_without_grad(std::span<const TorchOperand> operands) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
   return true;
 }
 
 /// Undefined: PyTorch must do it, or autograd comes first.
-Tensor take(const Elementwise& what, std::span<const Operand> operands) {
+Tensor take(const Elementwise& what, std::span<const TorchOperand> operands) {
   if (!is_usual_thread() || !are_without_grad(operands)) return {};
   Tensor out = defer(what, operands);
   if (out.defined()) note_taken(out);
@@ -100,7 +100,7 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 }
 
 /// Into `out`, which may be one of the operands.
-bool take_into(const Elementwise& what, std::span<const Operand> operands,
+bool take_into(const Elementwise& what, std::span<const TorchOperand> operands,
                const Tensor& out) {
   if (!is_usual_thread() || !is_without_grad(out) || !is_writable(out) ||
       !are_without_grad(operands) || !defer(what, operands, out).defined())
@@ -116,7 +116,7 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
     return {};
   Tensor out;
   if (is_made_of_number(tensor)) {
-    const Operand operands[] = {operand_of(tensor), operand_of(other)};
+    const TorchOperand operands[] = {operand_of(tensor), operand_of(other)};
     out = defer(what, operands);
   } else if (!is_made_of_number(other)) {
     out = defer(what, tensor, other);
@@ -179,7 +179,7 @@ Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
   if (C10_LIKELY(is_one(tensor, alpha))) {
     out = take({kFunction, kRule}, tensor, other);
   } else if (may_scale(tensor, alpha)) {
-    const Operand operands[] = {
+    const TorchOperand operands[] = {
         operand_of(tensor), operand_of(other), {.number = alpha}};
     out = take({with_factor(kFunction), kRule}, operands);
   }
@@ -200,7 +200,7 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
   if (is_one(tensor, alpha)) {
     if (take_into({kFunction, kRule}, tensor, other)) return tensor;
   } else if (may_scale(tensor, alpha)) {
-    const Operand operands[] = {
+    const TorchOperand operands[] = {
         operand_of(tensor), operand_of(other), {.number = alpha}};
     if (take_into({with_factor(kFunction), kRule}, operands, tensor))
       return tensor;
@@ -210,7 +210,7 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
 
 template <typename Op, Function kFunction, Rule kRule>
 Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
-  const Operand operand{.tensor = &tensor};
+  const TorchOperand operand{.tensor = &tensor};
   if (take_into({kFunction, kRule}, {&operand, 1}, out)) return out;
   return pass<Op>(keys, tensor, out);
 }
@@ -218,7 +218,7 @@ Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
 template <typename Op, Function kFunction, Rule kRule>
 Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, Tensor& out) {
-  const Operand operands[] = {operand_of(tensor), operand_of(other)};
+  const TorchOperand operands[] = {operand_of(tensor), operand_of(other)};
   if (take_into({kFunction, kRule}, operands, out)) return out;
   return pass<Op>(keys, tensor, other, out);
 }
@@ -226,7 +226,7 @@ Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
 template <typename Op, Function kFunction, Rule kRule>
 Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
-  const Operand operands[] = {operand_of(tensor), operand_of(other)};
+  const TorchOperand operands[] = {operand_of(tensor), operand_of(other)};
   if (is_one(tensor, alpha) && take_into({kFunction, kRule}, operands, out))
     return out;
   return pass<Op>(keys, tensor, other, alpha, out);
@@ -236,7 +236,7 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
              const c10::Scalar& exponent) {
   Tensor out;
   if (!exponent.isComplex() && !exponent.isBoolean()) {
-    const Operand operands[] = {{.tensor = &tensor}, {.number = exponent}};
+    const TorchOperand operands[] = {{.tensor = &tensor}, {.number = exponent}};
     const auto simpler = simpler_power(exponent.toDouble());
     out = simpler ? take({*simpler, Rule::Floating}, std::span(operands, 1))
                   : take({Function::Power, Rule::Floating}, operands);
@@ -247,19 +247,21 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
 
 Tensor& copy_into(DispatchKeySet keys, Tensor& tensor, const Tensor& source,
                   bool non_blocking) {
-  const Operand operand{.tensor = &source};
+  const TorchOperand operand{.tensor = &source};
   if (take_into({Function::Copy, Rule::Copy}, {&operand, 1}, tensor))
     return tensor;
   return pass<at::_ops::copy_>(keys, tensor, source, non_blocking);
 }
 
-Operand operand_of(const c10::Scalar& number) { return {.number = number}; }
+TorchOperand operand_of(const c10::Scalar& number) {
+  return {.number = number};
+}
 
 /// `A`, `B`: tensors or numbers.
 template <typename Op, typename A, typename B>
 Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
               const B& b) {
-  const Operand operands[] = {
+  const TorchOperand operands[] = {
       {.tensor = &condition}, operand_of(a), operand_of(b)};
   Tensor out = take({Function::Where, Rule::Select}, operands);
   if (C10_LIKELY(out.defined())) return out;

@@ -44,7 +44,7 @@ bool call(PyObject* callable) {
 }
 
 /// A tensor without gradients, or a Python number.
-bool read_operand(PyObject* object, Operand& operand) {
+bool read_operand(PyObject* object, TorchOperand& operand) {
   if (is_ordinary(object)) {
     operand.tensor = &THPVariable_Unpack(object);
     return is_without_grad(*operand.tensor);
@@ -146,14 +146,14 @@ Tensor take_clamp(PyObject* self, PyObject* low, PyObject* high) {
   if (!at::isFloatingType(tensor.scalar_type()) || !is_without_grad(tensor) ||
       !read_number(low, bounds[0]) || !read_number(high, bounds[1]))
     return {};
-  const Operand operands[] = {
+  const TorchOperand operands[] = {
       {.tensor = &tensor}, {.number = bounds[0]}, {.number = bounds[1]}};
   return defer({Function::Clamp, Rule::Arithmetic}, operands);
 }
 
 Tensor take_where(PyObject* condition, PyObject* a, PyObject* b) {
   const Tensor& tensor = THPVariable_Unpack(condition);
-  Operand operands[] = {{.tensor = &tensor}, {}, {}};
+  TorchOperand operands[] = {{.tensor = &tensor}, {}, {}};
   if (!is_without_grad(tensor) || !read_operand(a, operands[1]) ||
       !read_operand(b, operands[2]))
     return {};

@@ -53,7 +53,7 @@ std::array<Replaced, kMethods> replaced{};
 
 /// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
 struct Scaled {
-  Operand operands[3];
+  TorchOperand operands[3];
 
   /// `arguments`: the tensor, which is one, the other and alpha.
   bool read(PyObject* const* arguments) {

@@ -18,7 +18,7 @@
 namespace gpuos::bridge {
 namespace {
 
-bool read_argument(PyObject* object, Operand& operand) {
+bool read_argument(PyObject* object, TorchOperand& operand) {
   if (THPVariable_Check(object)) {
     operand.tensor = &THPVariable_Unpack(object);
   } else if (PyFloat_Check(object)) {
@@ -46,14 +46,14 @@ PyObject* refuse(std::string_view name) {
   return nullptr;
 }
 
-bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
-  for (const Operand& operand : operands)
+bool may_put_off(std::span<const TorchOperand> operands, const Tensor& out) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
   return is_without_grad(out);
 }
 
 /// Returns whether the shapes broadcast to that of `out`.
-bool fit(std::span<const Operand> operands, const Tensor& out) {
+bool fit(std::span<const TorchOperand> operands, const Tensor& out) {
   Broadcast all;
   all.shape = Dims(out.sizes().begin(), out.sizes().end());
   return broadcast(operands, all) && out.sizes() == at::IntArrayRef(all.shape);
@@ -97,7 +97,7 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
                    std::string(name).c_str(), wanted);
       return nullptr;
     }
-    Operand operands[kMaxRequestOperands];
+    TorchOperand operands[kMaxRequestOperands];
     for (Py_ssize_t i = 0; i + 1 < count; ++i)
       if (!read_argument(arguments[i], operands[i])) return nullptr;
     const std::span given(operands, static_cast<std::size_t>(count - 1));

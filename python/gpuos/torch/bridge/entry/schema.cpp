@@ -175,7 +175,7 @@ class Reader {
     if (to.operands.size() != 2 || !to.operands[1].is_number() ||
         to.operands[0].is_number() || !to.out.defined())
       return false;
-    to.operands = {Operand{.number = c10::Scalar(1)}, to.operands[1],
+    to.operands = {TorchOperand{.number = c10::Scalar(1)}, to.operands[1],
                    to.operands[0]};
     return true;
   }
@@ -188,7 +188,7 @@ class Reader {
   }
   static bool have_one_type(const OverloadCall::Item& to) {
     const Tensor* first = nullptr;
-    for (const Operand& operand : to.operands) {
+    for (const TorchOperand& operand : to.operands) {
       if (operand.is_number()) continue;
       if (first == nullptr) first = operand.tensor;
       if (operand.tensor->scalar_type() != first->scalar_type()) return false;
@@ -201,12 +201,13 @@ class Reader {
     if (std::all_of(to.operands.begin(), to.operands.end(), is_bool))
       return false;  // a logical operation, whatever alpha is
     if (alpha_.isFloatingPoint() &&
-        std::none_of(
-            to.operands.begin(), to.operands.end(), [](const Operand& operand) {
-              return operand.is_number()
-                         ? operand.number.isFloatingPoint()
-                         : at::isFloatingType(operand.tensor->scalar_type());
-            }))
+        std::none_of(to.operands.begin(), to.operands.end(),
+                     [](const TorchOperand& operand) {
+                       return operand.is_number()
+                                  ? operand.number.isFloatingPoint()
+                                  : at::isFloatingType(
+                                        operand.tensor->scalar_type());
+                     }))
       return false;
     to.what.function = with_factor(to.what.function);
     to.operands.push_back({.number = alpha_});

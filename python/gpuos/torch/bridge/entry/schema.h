@@ -47,7 +47,7 @@ std::optional<Function> simpler_power(double exponent);
 struct OverloadCall {
   struct Item {
     Elementwise what{};
-    c10::SmallVector<Operand, kMaxRequestOperands> operands{};
+    c10::SmallVector<TorchOperand, kMaxRequestOperands> operands{};
     Tensor out{};
     std::optional<at::ScalarType> type{};
   };

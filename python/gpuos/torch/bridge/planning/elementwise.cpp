@@ -146,8 +146,8 @@ template <typename Out, typename... Operands>
 }
 
 /// Overload for where(), whose operands are in an array.
-bool try_alike_where(const Elementwise& what, std::span<const Operand> operands,
-                     Tensor& out) {
+bool try_alike_where(const Elementwise& what,
+                     std::span<const TorchOperand> operands, Tensor& out) {
   const Condition condition{*operands[0].tensor};
   const Tensor* a = operands[1].tensor;
   const Tensor* b = operands[2].tensor;
@@ -164,10 +164,10 @@ bool try_alike_where(const Elementwise& what, std::span<const Operand> operands,
 
 // ---- The second branch, plan(), takes everything else.
 
-bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
-                       c10::Device& device) {
+bool are_on_one_device(std::span<const TorchOperand> operands,
+                       const Tensor& out, c10::Device& device) {
   bool is_first = true;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) continue;
     if (!is_usual_tensor(*operand.tensor) || !is_aligned(*operand.tensor))
       return false;
@@ -183,17 +183,17 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
 /// Returns whether others, such as NumPy, may access the operands or the output
 /// while Python continues. Such an operation runs at once. For requests by name
 /// the program decides when.
-bool are_shared(std::span<const Operand> operands, const Tensor& out) {
-  for (const Operand& operand : operands)
+bool are_shared(std::span<const TorchOperand> operands, const Tensor& out) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && is_shared(*operand.tensor)) return true;
   return out.defined() && is_shared(out);
 }
 
 /// Returns whether an operand has too many elements. A result has at least as
 /// many elements as each operand, unless it is empty.
-bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
+bool is_too_large(std::span<const TorchOperand> operands, std::int64_t most) {
   bool is_large = false;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) continue;
     // Tensors that PyTorch reads by pointers to their parts are left to it.
     if (operand.tensor->key_set().has_any(kMadeOfOthers)) return false;
@@ -202,8 +202,8 @@ bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
   return is_large;
 }
 
-bool reads_pending(std::span<const Operand> operands) {
-  for (const Operand& operand : operands)
+bool reads_pending(std::span<const TorchOperand> operands) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && is_marked(*operand.tensor)) return true;
   return false;
 }
@@ -213,11 +213,11 @@ bool reads_pending(std::span<const Operand> operands) {
 /// by the copy: gaps are gone in it, and where the size is 1, or elements were
 /// the same one, steps are new.
 bool is_cast_otherwise(const Elementwise& what,
-                       std::span<const Operand> operands,
+                       std::span<const TorchOperand> operands,
                        at::ScalarType common) {
   if (what.rule == Rule::Copy) return false;
   const bool is_everywhere = what.rule == Rule::Select;
-  for (const Operand& operand : typed_operands(what.rule, operands)) {
+  for (const TorchOperand& operand : typed_operands(what.rule, operands)) {
     if (operand.is_number()) continue;
     const Tensor& tensor = *operand.tensor;
     if (tensor.scalar_type() == common || !(tensor.is_cpu() || is_everywhere) ||
@@ -261,9 +261,9 @@ bool is_made_a_tensor(Function function, std::size_t i) {
 }
 
 /// Returns the strides of a new result.
-Dims strides_of(Function function, std::span<const Operand> operands,
+Dims strides_of(Function function, std::span<const TorchOperand> operands,
                 const Broadcast& all) {
-  const Operand& first = operands[0];
+  const TorchOperand& first = operands[0];
   const bool is_log_sigmoid = function == Function::LogSigmoid;
   // PyTorch's own makes the results of these in C order,
   if ((is_log_sigmoid && first.tensor->is_cpu()) ||
@@ -288,7 +288,7 @@ Dims strides_of(Function function, std::span<const Operand> operands,
 /// results, and requests by name do the same. For other outputs each operator
 /// of PyTorch has its own rules.
 bool may_hold(const Tensor& out, at::ScalarType result,
-              std::span<const Operand> operands, bool is_by_name) {
+              std::span<const TorchOperand> operands, bool is_by_name) {
   const Tensor* first = operands[0].tensor;
   const bool is_in_place = first != nullptr && first->unsafeGetTensorImpl() ==
                                                    out.unsafeGetTensorImpl();
@@ -297,9 +297,9 @@ bool may_hold(const Tensor& out, at::ScalarType result,
           at::canCast(result, out.scalar_type()));
 }
 
-bool may_write(const Tensor& out, std::span<const Operand> operands) {
+bool may_write(const Tensor& out, std::span<const TorchOperand> operands) {
   if (overlaps_itself(out)) return false;
-  for (const Operand& operand : operands)
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && !may_write_beside(out, *operand.tensor))
       return false;
   return true;
@@ -307,7 +307,7 @@ bool may_write(const Tensor& out, std::span<const Operand> operands) {
 
 /// Fills in the request of operands that plan() accepted.
 void write(Deferred& deferred, const Elementwise& what,
-           std::span<const Operand> operands, const Broadcast& all,
+           std::span<const TorchOperand> operands, const Broadcast& all,
            at::ScalarType common, const Tensor& out, bool is_fresh) {
   Request& request = deferred.request;
   request.function = function_of(what.function);
@@ -337,7 +337,8 @@ void write(Deferred& deferred, const Elementwise& what,
   deferred.needs.add_out(out);
 }
 
-Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
+Tensor defer_planned(const Elementwise& what,
+                     std::span<const TorchOperand> operands,
                      const Tensor& out = {},
                      std::int64_t most = size_threshold()) {
   auto planned = plan(what, operands, out, std::nullopt, most);
@@ -347,20 +348,21 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
   return std::move(planned->out);
 }
 [[gnu::noinline]] Tensor defer_planned(const Elementwise& what,
-                                       const Operand& one) {
+                                       const TorchOperand& one) {
   return defer_planned(what, {&one, 1});
 }
 [[gnu::noinline]] Tensor defer_planned(const Elementwise& what,
-                                       const Operand& one, const Operand& other,
+                                       const TorchOperand& one,
+                                       const TorchOperand& other,
                                        const Tensor& out = {}) {
-  const Operand operands[] = {one, other};
+  const TorchOperand operands[] = {one, other};
   return defer_planned(what, operands, out);
 }
 
 }  // namespace
 
 std::optional<Planned> plan(const Elementwise& what,
-                            std::span<const Operand> operands,
+                            std::span<const TorchOperand> operands,
                             const Tensor& out,
                             std::optional<at::ScalarType> type,
                             std::int64_t most) {
@@ -420,7 +422,7 @@ std::optional<Planned> plan(const Elementwise& what,
   return planned;
 }
 
-Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+Tensor defer(const Elementwise& what, std::span<const TorchOperand> operands,
              const Tensor& out, std::int64_t most) {
   const Tensor* first = operands[0].tensor;
   if (first != nullptr && operands.size() <= 2 && out.defined()) {

@@ -28,13 +28,13 @@ struct Planned {
 /// dtype for Rule::Copy. An empty result leaves the operation, or its error, to
 /// PyTorch.
 std::optional<Planned> plan(const Elementwise& what,
-                            std::span<const Operand> operands,
+                            std::span<const TorchOperand> operands,
                             const Tensor& out = {},
                             std::optional<at::ScalarType> type = {},
                             std::int64_t most = size_threshold());
 
 /// Puts it off. Undefined: PyTorch must do it.
-Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+Tensor defer(const Elementwise& what, std::span<const TorchOperand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
 
 // Overloads for common calls, whose operands need no array.

@@ -50,9 +50,10 @@ bool is_product_of_halves(double exponent, at::ScalarType type,
          (exponent == 3 || exponent == -2);
 }
 
-std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
+std::optional<at::ScalarType> promoted_type(
+    std::span<const TorchOperand> operands) {
   at::native::ResultTypeState state;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) {
       if (operand.number.isComplex()) return std::nullopt;
       state = at::native::update_result_type_state(operand.number, state);
@@ -64,23 +65,23 @@ std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
 }
 
 /// Conditions and masks are bool. For other dtypes PyTorch warns or raises.
-bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
+bool has_bool_condition(Rule rule, std::span<const TorchOperand> operands) {
   if (rule != Rule::Select && rule != Rule::Masked) return true;
-  const Operand& condition = operands[rule == Rule::Select ? 0 : 1];
+  const TorchOperand& condition = operands[rule == Rule::Select ? 0 : 1];
   return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
 }
 
 /// Returns whether PyTorch refuses these operands or has special rules for
 /// them.
 bool has_special_types(const Elementwise& what,
-                       std::span<const Operand> operands) {
+                       std::span<const TorchOperand> operands) {
   const bool subtracts = what.function == Function::Subtract ||
                          what.function == Function::SubScaled;
   const bool clamps = what.function == Function::Clamp ||
                       what.function == Function::ClampMin ||
                       what.function == Function::ClampMax;
   const Tensor* first = operands[0].tensor;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (subtracts && is_bool(operand)) return true;
     if (operand.is_number()) continue;
     const at::ScalarType type = operand.tensor->scalar_type();
@@ -97,7 +98,7 @@ bool has_special_types(const Elementwise& what,
 /// and divisors of one element as numbers. Operators that select an operand
 /// round once.
 bool is_rounded_first(const Elementwise& what,
-                      std::span<const Operand> operands,
+                      std::span<const TorchOperand> operands,
                       at::ScalarType common) {
   if (!is_half(common) || what.rule == Rule::Copy ||
       what.rule == Rule::Select || what.rule == Rule::Masked ||
@@ -180,8 +181,8 @@ bool is_unusual(const c10::Scalar& number, const Elementwise& what,
   }
 }
 
-std::span<const Operand> typed_operands(Rule rule,
-                                        std::span<const Operand> operands) {
+std::span<const TorchOperand> typed_operands(
+    Rule rule, std::span<const TorchOperand> operands) {
   if (rule == Rule::Select) return operands.subspan(1);
   if (rule == Rule::Masked) return operands.first(1);
   if (rule == Rule::Fill) return operands.subspan(2);
@@ -189,7 +190,7 @@ std::span<const Operand> typed_operands(Rule rule,
 }
 
 std::optional<ResultTypes> types_of(const Elementwise& what,
-                                    std::span<const Operand> operands,
+                                    std::span<const TorchOperand> operands,
                                     c10::Device device) {
   if (!has_bool_condition(what.rule, operands) ||
       has_special_types(what, operands))
@@ -199,7 +200,7 @@ std::optional<ResultTypes> types_of(const Elementwise& what,
   const auto types = types_by(what.rule, *promoted);
   if (!types) return std::nullopt;
   const auto [common, result] = *types;
-  for (const Operand& operand : operands)
+  for (const TorchOperand& operand : operands)
     if (operand.is_number() && is_unusual(operand.number, what, common, device))
       return std::nullopt;
   if (is_rounded_first(what, operands, common)) return std::nullopt;

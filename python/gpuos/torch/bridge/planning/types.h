@@ -109,7 +109,7 @@ constexpr bool takes_any_number(Function function) {
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common, c10::Device device);
 
-struct Operand;
+struct TorchOperand;
 
 struct ResultTypes {
   at::ScalarType promoted{};  // the dtype of the operands that decide it
@@ -120,11 +120,11 @@ struct ResultTypes {
 /// Decides the dtypes of an operation on a device. Empty if PyTorch would
 /// raise, or computes it in a way that is not ours.
 std::optional<ResultTypes> types_of(const Elementwise& what,
-                                    std::span<const Operand> operands,
+                                    std::span<const TorchOperand> operands,
                                     c10::Device device);
 /// Returns the operands that decide the dtype: not conditions and masks.
-std::span<const Operand> typed_operands(Rule rule,
-                                        std::span<const Operand> operands);
+std::span<const TorchOperand> typed_operands(
+    Rule rule, std::span<const TorchOperand> operands);
 /// Returns the dtype that requests compute in.
 DType compute_type(Function function, at::ScalarType common, bool is_cpu);
 
