@@ -258,7 +258,7 @@ print(building.compile_into(FOLDER / "made", ["-Wl,one", "-ltwo"], print))
     assert said == f"1 of 3\n2 of 3\n3 of 3\n{path}\n"
     assert sorted(path.parent.glob("*.so")) == sorted([path, other])
     *_, link = (site.folder / "words").read_text().splitlines()
-    assert link.endswith("-lc10 -Wl,one -ltwo")
+    assert link.endswith(f"-lc10 {gpuos.get_library()} -Wl,one -ltwo")
     assert "rpath" not in link
     assert site.left() == []
 
