@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-using bench::Device;
+using bench::BareDevice;
 using bench::Rig;
 using NoGil = py::call_guard<py::gil_scoped_release>;
 
@@ -89,16 +89,16 @@ void add_processors(py::module_& module) {
 }
 
 void add_device(py::module_& module) {
-  py::class_<Device>(module, "Device", "Launches and graphs without gpuos.")
+  py::class_<BareDevice>(module, "Device", "Launches and graphs without gpuos.")
       .def(py::init<int>(), py::arg("device") = 0, NoGil())
-      .def("launch_ns", &Device::launch_ns, py::arg("rig"), py::arg("tasks"),
+      .def("launch_ns", &BareDevice::launch_ns, py::arg("rig"),
+           py::arg("tasks"), py::arg("elems"), py::arg("reps"), NoGil())
+      .def("round_trip_us", &BareDevice::round_trip_us, py::arg("rig"),
            py::arg("elems"), py::arg("reps"), NoGil())
-      .def("round_trip_us", &Device::round_trip_us, py::arg("rig"),
-           py::arg("elems"), py::arg("reps"), NoGil())
-      .def("graph_ns", &Device::graph_ns, py::arg("rig"), py::arg("tasks"),
+      .def("graph_ns", &BareDevice::graph_ns, py::arg("rig"), py::arg("tasks"),
            py::arg("elems"), py::arg("is_parallel"), py::arg("replays"),
            py::arg("reps"), NoGil())
-      .def("copy_us", &Device::copy_us, py::arg("bytes"), py::arg("reps"),
+      .def("copy_us", &BareDevice::copy_us, py::arg("bytes"), py::arg("reps"),
            NoGil());
 }
 

@@ -78,7 +78,7 @@ struct AddArguments {
 
 }  // namespace
 
-struct Device::State {
+struct BareDevice::State {
   cu::CUdevice device = 0;
   cu::CUcontext context = nullptr;
   cu::CUstream stream = nullptr;
@@ -88,7 +88,7 @@ struct Device::State {
   void await() { GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream)); }
 };
 
-Device::Device(int ordinal) : state_(std::make_unique<State>()) {
+BareDevice::BareDevice(int ordinal) : state_(std::make_unique<State>()) {
   State& s = *state_;
   GPUOS_CUDA_CHECK(driver().cuInit(0));
   GPUOS_CUDA_CHECK(driver().cuDeviceGet(&s.device, ordinal));
@@ -101,26 +101,28 @@ Device::Device(int ordinal) : state_(std::make_unique<State>()) {
   GPUOS_CUDA_CHECK(driver().cuModuleGetFunction(&s.add, s.module, "add"));
 }
 
-Device::~Device() {
+BareDevice::~BareDevice() {
   const cu::DriverApi* api = cu::try_driver();
   if (api == nullptr) return;
   if (state_->module != nullptr) api->cuModuleUnload(state_->module);
   if (state_->stream != nullptr) api->cuStreamDestroy(state_->stream);
 }
 
-void* Device::stream() const noexcept { return state_->stream; }
+void* BareDevice::stream() const noexcept { return state_->stream; }
 
-void Device::synchronize() { GPUOS_CUDA_CHECK(driver().cuCtxSynchronize()); }
+void BareDevice::synchronize() {
+  GPUOS_CUDA_CHECK(driver().cuCtxSynchronize());
+}
 
-void Device::launch(const Rig& rig, std::size_t task, std::int64_t elems) {
+void BareDevice::launch(const Rig& rig, std::size_t task, std::int64_t elems) {
   AddArguments args(rig, task, elems);
   GPUOS_CUDA_CHECK(driver().cuLaunchKernel(state_->add, args.blocks(), 1, 1,
                                            kThreads, 1, 1, 0, state_->stream,
                                            args.pointers, nullptr));
 }
 
-std::vector<double> Device::launch_ns(const Rig& rig, std::size_t tasks,
-                                      std::int64_t elems, int reps) {
+std::vector<double> BareDevice::launch_ns(const Rig& rig, std::size_t tasks,
+                                          std::int64_t elems, int reps) {
   return repeat(reps, [&] {
     const auto start = Clock::now();
     for (std::size_t i = 0; i < tasks; ++i) launch(rig, i, elems);
@@ -129,17 +131,17 @@ std::vector<double> Device::launch_ns(const Rig& rig, std::size_t tasks,
   });
 }
 
-std::vector<double> Device::round_trip_us(const Rig& rig, std::int64_t elems,
-                                          int reps) {
+std::vector<double> BareDevice::round_trip_us(const Rig& rig,
+                                              std::int64_t elems, int reps) {
   return each_us(reps, 1, [&](std::size_t task) {
     launch(rig, task, elems);
     state_->await();
   });
 }
 
-std::vector<double> Device::graph_ns(const Rig& rig, std::size_t tasks,
-                                     std::int64_t elems, bool is_parallel,
-                                     int replays, int reps) {
+std::vector<double> BareDevice::graph_ns(const Rig& rig, std::size_t tasks,
+                                         std::int64_t elems, bool is_parallel,
+                                         int replays, int reps) {
   State& s = *state_;
   if (is_parallel && driver().cuGraphAddKernelNode == nullptr)
     throw BackendUnavailable("graph_ns: expected a driver of CUDA 12 or newer");
@@ -177,7 +179,7 @@ std::vector<double> Device::graph_ns(const Rig& rig, std::size_t tasks,
   return times;
 }
 
-std::vector<double> Device::copy_us(std::size_t bytes, int reps) {
+std::vector<double> BareDevice::copy_us(std::size_t bytes, int reps) {
   CUdeviceptr from = 0;
   CUdeviceptr to = 0;
   GPUOS_CUDA_CHECK(driver().cuMemAlloc(&from, bytes));

@@ -14,12 +14,12 @@ namespace gpuos::bench {
 ///
 /// Threads: the one that made it. The constructor sets that thread's context.
 /// Throws: BackendUnavailable, CudaError.
-class Device {
+class BareDevice {
  public:
-  explicit Device(int ordinal);
-  ~Device();
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
+  explicit BareDevice(int ordinal);
+  ~BareDevice();
+  BareDevice(const BareDevice&) = delete;
+  BareDevice& operator=(const BareDevice&) = delete;
 
   /// Returns the CUstream.
   void* stream() const noexcept;

@@ -184,7 +184,7 @@ Times swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
 
 Times synchronize_beside(Rig& rig, int idle_reps, int saturated_reps) {
   constexpr std::int64_t kAddElems = 1024;
-  Device device(rig.runtime().options().device);
+  BareDevice device(rig.runtime().options().device);
   const auto sync_us = [&] {
     const auto start = Clock::now();
     device.synchronize();

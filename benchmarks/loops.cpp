@@ -41,7 +41,7 @@ std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
 
 std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
                              int count, int reps) {
-  Device device(rig.runtime().options().device);
+  BareDevice device(rig.runtime().options().device);
   const Stream stream(device.stream());
   std::vector<ManyTasks> flushes;
   rig.many(rig.sets() + tasks, elems);  // so pointers stay valid

@@ -11,6 +11,7 @@
 
 #include "cuda/driver_gate.h"
 #include "cuda/worker_kernel.h"
+#include "driver/context.h"
 #include "driver/owned.h"
 #include "queue/backend.h"
 #include "queue/descriptor.h"

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/control_thread.h"
+#include "cuda/address_cache.h"
 #include "cuda/bursts.h"
 #include "cuda/driver_gate.h"
 #include "cuda/operator_modules.h"
@@ -35,8 +36,8 @@ struct DeviceSide {
 
   WorkerKernel kernel;
   std::uint32_t workers;
-  RingStorage resident_storage;
-  RingStorage burst_storage;
+  MappedRing resident_storage;
+  MappedRing burst_storage;
   PinnedBuffer chain_memory;
   PinnedBuffer shared_memory;
   std::unique_ptr<PinnedBuffer> faults;  // from the first checked operator on

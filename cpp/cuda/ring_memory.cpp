@@ -31,7 +31,7 @@ DeviceBuffer::~DeviceBuffer() {
   if (address_ != 0) driver().cuMemFree(address_);
 }
 
-RingStorage::RingStorage(std::uint32_t capacity)
+MappedRing::MappedRing(std::uint32_t capacity)
     : capacity_(capacity),
       descriptors_(capacity * sizeof(abi::Descriptor)),
       arg_blocks_(capacity * sizeof(abi::ArgBlock)),
@@ -40,12 +40,12 @@ RingStorage::RingStorage(std::uint32_t capacity)
       counts_(capacity * sizeof(u32)),
       flags_(capacity * sizeof(u32)) {}
 
-RingMemory RingStorage::host() const noexcept {
+RingMemory MappedRing::host() const noexcept {
   return {descriptors_.as<abi::Descriptor>(), arg_blocks_.as<abi::ArgBlock>(),
           done_.as<std::uint32_t>(), started_.as<std::uint64_t>()};
 }
 
-abi::Queue RingStorage::device() const noexcept {
+abi::Queue MappedRing::device() const noexcept {
   return {descriptors_.as<abi::Descriptor>(),
           arg_blocks_.as<abi::ArgBlock>(),
           done_.as<u32>(),
@@ -56,7 +56,7 @@ abi::Queue RingStorage::device() const noexcept {
           static_cast<u32>(std::countr_zero(capacity_))};
 }
 
-void RingStorage::abandon() noexcept {
+void MappedRing::abandon() noexcept {
   descriptors_.abandon();
   arg_blocks_.abandon();
   done_.abandon();

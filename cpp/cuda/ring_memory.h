@@ -49,9 +49,9 @@ class DeviceBuffer {
 /// The memory of one ring on both sides.
 ///
 /// Lifetime: outlives every launch that uses it.
-class RingStorage {
+class MappedRing {
  public:
-  explicit RingStorage(std::uint32_t capacity);
+  explicit MappedRing(std::uint32_t capacity);
 
   RingMemory host() const noexcept;
   abi::Queue device() const noexcept;

@@ -40,7 +40,7 @@ Value rounded(Operands x) {
      return gpuos::function(x, axes, keepdims);                           \
    }}
 
-constexpr Function kFunctions[] = {
+constexpr NamedFunction kFunctions[] = {
 #define GPUOS_OF_ONE(name, function, numpy, ...) \
   {#numpy, 1, 1, [](Operands x) { return elementwise(Op::name, x); }},
 #define GPUOS_OF_TWO(name, function, numpy, ...) \
@@ -101,14 +101,14 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-const Function* find_function(std::string_view name) noexcept {
-  const auto* found = std::ranges::find(kFunctions, name, &Function::name);
+const NamedFunction* find_function(std::string_view name) noexcept {
+  const auto* found = std::ranges::find(kFunctions, name, &NamedFunction::name);
   return found == std::end(kFunctions) ? nullptr : found;
 }
 
 std::string function_names() {
   std::string names;
-  for (const Function& function : kFunctions)
+  for (const NamedFunction& function : kFunctions)
     names += concat(names.empty() ? "" : ", ", function.name);
   return names;
 }

@@ -342,7 +342,7 @@ class Parser {
 
   NodeIndex parse_name() {
     const Token name = token_;
-    if (const Function* function = find_function(name.text)) {
+    if (const NamedFunction* function = find_function(name.text)) {
       advance();
       return parse_call(name, *function);
     }
@@ -373,7 +373,7 @@ class Parser {
     return index;
   }
 
-  NodeIndex parse_call(const Token& name, const Function& function) {
+  NodeIndex parse_call(const Token& name, const NamedFunction& function) {
     const Nesting nesting(*this);
     if (!at("(")) fail(concat("expected '(' after function ", name.text));
     advance();
@@ -406,7 +406,7 @@ class Parser {
     return push(node, name.column);
   }
 
-  static std::string takes(const Function& function) {
+  static std::string takes(const NamedFunction& function) {
     const unsigned least = function.over != nullptr ? 1u : function.least;
     const unsigned most = function.of != nullptr ? function.most : 1u;
     return concat(function.name, " takes ", least,

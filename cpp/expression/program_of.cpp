@@ -58,7 +58,7 @@ class Evaluation {
   }
 
   Value call(const TreeNode& node) {
-    const Function& function = *node.function;
+    const NamedFunction& function = *node.function;
     if (function.over != nullptr && node.count == 1) {
       const auto& [axes, keepdims] = tree_.reduced[node.index];
       return function.over(value_of(operands_[node.operands[0]]), axes,

@@ -14,7 +14,7 @@ namespace gpuos::expression {
 
 /// Describes a function that expressions call. It works on elements, on the
 /// elements along axes, or on both, like `max`.
-struct Function {
+struct NamedFunction {
   std::string_view name;
   std::uint8_t least = 0;  // operands, or 0 if it does not work on elements
   std::uint8_t most = 0;
@@ -24,7 +24,7 @@ struct Function {
 };
 
 /// Returns null if no function has this name.
-const Function* find_function(std::string_view name) noexcept;
+const NamedFunction* find_function(std::string_view name) noexcept;
 
 /// Returns all names, for a message.
 std::string function_names();
@@ -49,7 +49,7 @@ struct TreeNode {
   enum class Kind : std::uint8_t { Input, Param, Literal, Call };
   Kind kind;
   std::uint8_t count = 0;                   // Call: operands
-  const Function* function = nullptr;       // Call
+  const NamedFunction* function = nullptr;  // Call
   std::array<std::uint32_t, 3> operands{};  // Call: earlier nodes
   std::uint32_t index = 0;  // Input, Param: which; Call: in Tree::reduced
   Literal literal{};

@@ -275,7 +275,7 @@ std::uint16_t FusedRequests::add(const Request& request,
   words_.push_back(reinterpret_cast<std::uintptr_t>(request.function));
   words_.push_back(byte(request.operands, 0) | byte(request.compute, 1) |
                    byte(request.out_dtype, 2) | byte(request.axes, 3));
-  // Three links fill a word. InlineVector requests have four.
+  // Three links fill a word. Few requests have four.
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < links.size(); ++i) {
     step.links[i] = links[i];

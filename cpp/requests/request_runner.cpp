@@ -1,3 +1,4 @@
+#include "base/processors.h"
 #include "gpuos/runtime.h"
 #include "requests/alias_analysis.h"
 #include "requests/group_runner.h"
@@ -54,6 +55,10 @@ RequestStats RequestRunner::stats() const {
           .programs = impl_->runner.programs(),
           .unwritten = impl_->runner.unwritten(),
           .compiling = impl_->runtime.stats().programs_waiting};
+}
+
+std::uint32_t RequestRunner::processors() noexcept {
+  return usable_processors();
 }
 
 }  // namespace gpuos

@@ -191,6 +191,10 @@ class GPUOS_API RequestRunner {
 
   RequestStats stats() const;
 
+  /// Returns the number of processors that this process may use. Another thread
+  /// that calls run() needs one.
+  static std::uint32_t processors() noexcept;
+
  private:
   class GPUOS_PRIVATE Impl;
   std::unique_ptr<Impl> impl_;

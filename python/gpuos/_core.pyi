@@ -37,8 +37,8 @@ def _diagnose() -> list[Finding]:
     """Look for libraries, devices and headers. Return a list of Finding."""
 
 def _bridge(runtime: Runtime) -> Any:
-    """Return the functions of gpuos/bridge.h for this runtime, as a capsule
-    "gpuos.bridge" that contains a gpuos::Bridge. The capsule keeps the runtime alive.
+    """Return the C++ runtime as a capsule "gpuos.runtime", which points at a
+    gpuos::Runtime and keeps it alive.
     """
 
 def _enter(scheduler: Any) -> Any: ...

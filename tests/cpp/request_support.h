@@ -12,9 +12,9 @@
 
 namespace gpuos {
 
+using bridge::Function;
 using bridge::is_reducing;
-using bridge::is_row_recipe;
-using bridge::Recipe;
+using bridge::is_row_function;
 
 /// An operand of a request: an array, or a number.
 struct RequestOperand {
@@ -45,21 +45,21 @@ class RequestList {
     bool keepdims = false;
   };
 
-  Request& add(Recipe recipe, const RequestOperand& out,
+  Request& add(Function function, const RequestOperand& out,
                std::initializer_list<RequestOperand> operands,
                const Options& options) {
-    return add(recipe, out, std::span(operands.begin(), operands.size()),
+    return add(function, out, std::span(operands.begin(), operands.size()),
                options);
   }
-  Request& add(Recipe recipe, const RequestOperand& out,
+  Request& add(Function function, const RequestOperand& out,
                std::initializer_list<RequestOperand> operands) {
-    return add(recipe, out, operands, Options());
+    return add(function, out, operands, Options());
   }
-  Request& add(Recipe recipe, const RequestOperand& out,
+  Request& add(Function function, const RequestOperand& out,
                std::span<const RequestOperand> operands,
                const Options& options) {
     Request request;
-    request.function = bridge::function_of(recipe);
+    request.function = bridge::function_of(function);
     request.operands = static_cast<std::uint8_t>(operands.size());
     request.is_fresh = options.is_fresh;
     request.compute = options.compute;
@@ -71,7 +71,7 @@ class RequestList {
     request.out_owner = out.owner;
     for (std::size_t i = 0; i < operands.size(); ++i)
       set_operand(request, i, operands[i]);
-    if (is_row_recipe(recipe) || !is_flat(out, operands)) {
+    if (is_row_function(function) || !is_flat(out, operands)) {
       request.views = static_cast<std::uint32_t>(views_.size());
       views_.push_back(out.view);
       for (const RequestOperand& operand : operands)
@@ -120,12 +120,12 @@ class RequestList {
 };
 
 /// Runs one request alone.
-inline void run_request(Runtime& runtime, Recipe recipe,
+inline void run_request(Runtime& runtime, Function function,
                         const RequestOperand& out,
                         const std::vector<RequestOperand>& operands,
                         const RequestList::Options& options = {}) {
   RequestList list;
-  list.add(recipe, out, operands, options);
+  list.add(function, out, operands, options);
   RequestRunner runner(runtime);
   list.run(runner);
 }

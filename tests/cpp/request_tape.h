@@ -41,7 +41,7 @@ struct Slot {
 };
 
 struct Operation {
-  Recipe recipe{};
+  Function function{};
   DType compute{};
   bool is_fresh = false;
   Slot out;
@@ -50,28 +50,28 @@ struct Operation {
 };
 
 struct Choice {
-  Recipe recipe;
+  Function function;
   int arrays;
   int numbers;
 };
 inline constexpr Choice kReal[] = {
-    {Recipe::Add, 2, 0},      {Recipe::Add, 1, 1},
-    {Recipe::Subtract, 2, 0}, {Recipe::Multiply, 2, 0},
-    {Recipe::Multiply, 1, 1}, {Recipe::AddScaled, 2, 1},
-    {Recipe::Negative, 1, 0}, {Recipe::Absolute, 1, 0},
-    {Recipe::Exp, 1, 0},      {Recipe::Copy, 1, 0},
-    {Recipe::Copy, 0, 1},     {Recipe::Sigmoid, 1, 0},
-    {Recipe::Lerp, 3, 0},     {Recipe::Hardswish, 1, 0},
-    {Recipe::Sqrt, 1, 0},     {Recipe::Addcmul, 3, 1}};
+    {Function::Add, 2, 0},      {Function::Add, 1, 1},
+    {Function::Subtract, 2, 0}, {Function::Multiply, 2, 0},
+    {Function::Multiply, 1, 1}, {Function::AddScaled, 2, 1},
+    {Function::Negative, 1, 0}, {Function::Absolute, 1, 0},
+    {Function::Exp, 1, 0},      {Function::Copy, 1, 0},
+    {Function::Copy, 0, 1},     {Function::Sigmoid, 1, 0},
+    {Function::Lerp, 3, 0},     {Function::Hardswish, 1, 0},
+    {Function::Sqrt, 1, 0},     {Function::Addcmul, 3, 1}};
 inline constexpr Choice kWhole[] = {
-    {Recipe::Add, 2, 0},      {Recipe::Subtract, 1, 1},
-    {Recipe::Multiply, 2, 0}, {Recipe::BitwiseXor, 2, 0},
-    {Recipe::Copy, 1, 0},     {Recipe::Negative, 1, 0}};
-inline constexpr Choice kTests[] = {{Recipe::Less, 2, 0},
-                                    {Recipe::GreaterEqual, 1, 1},
-                                    {Recipe::NotEqual, 2, 0},
-                                    {Recipe::Isnan, 1, 0},
-                                    {Recipe::LogicalAnd, 2, 0}};
+    {Function::Add, 2, 0},      {Function::Subtract, 1, 1},
+    {Function::Multiply, 2, 0}, {Function::BitwiseXor, 2, 0},
+    {Function::Copy, 1, 0},     {Function::Negative, 1, 0}};
+inline constexpr Choice kTests[] = {{Function::Less, 2, 0},
+                                    {Function::GreaterEqual, 1, 1},
+                                    {Function::NotEqual, 2, 0},
+                                    {Function::Isnan, 1, 0},
+                                    {Function::LogicalAnd, 2, 0}};
 
 /// A stream that PyTorch could ask for.
 class Tape {
@@ -156,10 +156,12 @@ class Tape {
 
   void add_row(Operation& made) {
     const bool is_first = random_.below(2) == 0;
-    made.recipe = kind_.has_sums ? (is_first ? Recipe::Sum : Recipe::Softmax)
-                                 : (is_first ? Recipe::Amax : Recipe::Amin);
+    made.function = kind_.has_sums
+                        ? (is_first ? Function::Sum : Function::Softmax)
+                        : (is_first ? Function::Amax : Function::Amin);
     made.compute = DType::Float32;
-    made.out.layout = is_reducing(made.recipe) ? Layout::Tall : Layout::Matrix;
+    made.out.layout =
+        is_reducing(made.function) ? Layout::Tall : Layout::Matrix;
     made.operands.push_back(other_than(made.out, Layout::Matrix));
   }
 
@@ -168,7 +170,7 @@ class Tape {
     const Choice choice = is_floating(dtype)      ? pick(kReal)
                           : dtype == DType::Int32 ? pick(kWhole)
                                                   : pick(kTests);
-    made.recipe = choice.recipe;
+    made.function = choice.function;
     made.compute = dtype == DType::Int32 ? DType::Int32 : DType::Float32;
     for (int i = 0; i < choice.arrays; ++i) {
       if (!made.is_fresh && random_.below(3) == 0) {

@@ -73,7 +73,7 @@ def _calls(name: str, *, in_place: bool) -> Iterator[str]:
 def _functions() -> list[Function]:
     text = TABLE.read_text(encoding="utf-8")
     found = []
-    for name, rule in re.findall(r'{"(\w+)", Recipe::\w+, Rule::(\w+)}', text):
+    for name, rule in re.findall(r'{"(\w+)", Function::\w+, Rule::(\w+)}', text):
         if rule in ("Copy", "Fill"):
             continue
         is_exact = rule in EXACT and name not in LEAVE_THE_GRID
@@ -90,7 +90,7 @@ def _functions() -> list[Function]:
 def _reductions() -> list[str]:
     text = TABLE.read_text(encoding="utf-8")
     rows = text[text.index("kRowNames[]") :]
-    names = re.findall(r'{"_?(?:linalg_)?(\w+)[.\w]*", Recipe::', rows)
+    names = re.findall(r'{"_?(?:linalg_)?(\w+)[.\w]*", Function::', rows)
     return sorted(set(names) - {"layer_norm", "rms_norm"})
 
 

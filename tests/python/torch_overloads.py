@@ -74,7 +74,7 @@ def names(rows=False):
     part = text[text.index("kRowNames[]") :]
     if not rows:
         part = text[: text.index("kRowNames[]")]
-    found = re.findall(r'{"([\w.]+)", Recipe::\w+', part)
+    found = re.findall(r'{"([\w.]+)", Function::\w+', part)
     return list(dict.fromkeys(found))
 
 

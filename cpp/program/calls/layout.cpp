@@ -17,7 +17,7 @@ std::int64_t stride_of(const TensorView& view, std::size_t dim) {
 
 namespace {
 
-std::int64_t byte_stride(const Access& access, const TensorView& view,
+std::int64_t byte_stride(const BufferAccess& access, const TensorView& view,
                          std::size_t axis) {
   if (access.dims[axis] == kNoDim) return 0;
   const std::size_t dim = static_cast<std::uint8_t>(access.dims[axis]);

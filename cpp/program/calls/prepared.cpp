@@ -223,7 +223,7 @@ class Preparation {
   void note_disjoint(const Schedule& schedule) {
     prepared_.disjoint.clear();
     for (std::size_t p = 0; p < schedule.passes.size(); ++p) {
-      for (const Access& out : schedule.passes[p].accesses) {
+      for (const BufferAccess& out : schedule.passes[p].accesses) {
         if (!out.writes || out.buffer.kind != Buffer::Kind::Output) continue;
         for (std::size_t q = p; q < schedule.passes.size(); ++q)
           note_disjoint(out, schedule.passes[q], q == p);
@@ -237,9 +237,10 @@ class Preparation {
           prepared_.different.push_back({k, i});
   }
 
-  void note_disjoint(const Access& out, const Pass& pass, bool is_same_pass) {
+  void note_disjoint(const BufferAccess& out, const Pass& pass,
+                     bool is_same_pass) {
     const TensorView& output = call_.outputs[out.buffer.index];
-    for (const Access& in : pass.accesses) {
+    for (const BufferAccess& in : pass.accesses) {
       if (in.writes || in.buffer.kind != Buffer::Kind::Input) continue;
       const TensorView& input = call_.inputs[in.buffer.index];
       const bool may_be_same =
@@ -281,7 +282,7 @@ class Preparation {
     for (const Load load : kLoads) to.tasks[load].clear();
     std::array<const TensorView*, kMaxAccesses> views;
     for (std::size_t a = 0; a < pass.accesses.size(); ++a) {
-      const Access& access = pass.accesses[a];
+      const BufferAccess& access = pass.accesses[a];
       views[a] = &view_of(access.buffer);
       to.accesses.push_back(
           {access.buffer, extent_of(access.buffer), access.writes});

@@ -306,8 +306,8 @@ Split split_of(const Pass& pass, const Layout& layout, const Workers& workers) {
   return split_on_device(pass, layout, worthwhile(pass, layout, workers));
 }
 
-Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
-                     const Workers& workers) {
+SliceMemory gathered_of(const Pass& pass, const Layout& layout,
+                        const Split& split, const Workers& workers) {
   if (split.slices == 1) return {};
   std::size_t cells = 0;
   for (const Step& step : pass.steps)

@@ -48,13 +48,13 @@ Split split_of(const Pass& pass, const Layout& layout, const Workers& workers);
 /// Memory for the partial results of the slices of rows: a counter of 4 bytes
 /// for each group of rows, then the values. The counters are 0 before and after
 /// the task.
-struct Gathered {
+struct SliceMemory {
   std::uint32_t counters = 0;  // none: rows are not sliced
   std::size_t bytes = 0;       // of the values
 };
 
-Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
-                     const Workers& workers);
+SliceMemory gathered_of(const Pass& pass, const Layout& layout,
+                        const Split& split, const Workers& workers);
 
 /// A task without the addresses of its text, buffers and partial results, and
 /// without the scalars of a call.
@@ -68,7 +68,7 @@ struct TaskModel {
   std::array<std::uint64_t, abi::kMaxArgs> args;
   std::uint32_t flat = 0;  // accesses without gaps, if that is all of them
   std::uint32_t gathered_arg = 0;
-  Gathered gathered{};
+  SliceMemory gathered{};
 
   static constexpr std::uint32_t kText = 0;
   /// The places of the pass's first access and first scalar.

@@ -184,7 +184,7 @@ void add_schedule(Bytes& bytes, const Schedule& schedule) {
     bytes.add(pass.outer.size(), pass.inner.size());
     for (const SetId set : pass.outer) bytes.add(set);
     for (const SetId set : pass.inner) bytes.add(set);
-    for (const Access& access : pass.accesses) {
+    for (const BufferAccess& access : pass.accesses) {
       bytes.add(access.buffer.kind, access.buffer.index);
       for (const std::int8_t dim : access.dims) bytes.add(dim);
     }
@@ -238,7 +238,7 @@ std::uint64_t hash_of(const Plan& plan) {
 std::string structure_of(const Pass& pass) {
   Bytes bytes;
   bytes.add(pass.accesses.size(), pass.scalars.size(), pass.steps.size());
-  for (const Access& access : pass.accesses)
+  for (const BufferAccess& access : pass.accesses)
     bytes.add(access.dtype, access.writes);
   for (const ScalarWord& word : pass.scalars) bytes.add(word.dtype);
   for (const std::uint64_t bits : pass.constants) bytes.add(bits, bits >> 32);

@@ -41,13 +41,13 @@ inline constexpr std::size_t kMaxAxes = 2 * kMaxDims;
 using AxisMap = std::array<std::int8_t, kMaxAxes>;
 
 /// A buffer, and which of its dimensions each axis of the pass walks along.
-struct Access {
+struct BufferAccess {
   Buffer buffer;
   DType dtype{};
   bool writes = false;
   AxisMap dims{};
 
-  friend auto operator<=>(const Access&, const Access&) = default;
+  friend auto operator<=>(const BufferAccess&, const BufferAccess&) = default;
 };
 
 /// One operation of a pass.
@@ -84,7 +84,7 @@ struct Pass {
   std::vector<SetId> inner;
   /// Pairs that must have the same size for a fused pass to be right.
   std::vector<std::array<SetId, 2>> equal;
-  std::vector<Access> accesses;
+  std::vector<BufferAccess> accesses;
   std::vector<ScalarWord> scalars;
   /// Numbers of the program that do not fit in a task, so they are in the pass'
   /// text and code. They are the bits of scalars, numbered after the task's

@@ -13,10 +13,10 @@ namespace gpuos::program {
 /// A vector of at most `kMost` values, in place. Objects that are made for each
 /// step of a pass must not allocate memory.
 template <typename T, std::size_t kMost>
-class InlineVector {
+class ShortVector {
  public:
-  InlineVector() = default;
-  InlineVector(std::initializer_list<T> values) {
+  ShortVector() = default;
+  ShortVector(std::initializer_list<T> values) {
     for (const T& value : values) push_back(value);
   }
 
@@ -43,7 +43,7 @@ struct Operation {
   Type type{};
 };
 
-using Operations = InlineVector<Operation, 4>;
+using Operations = ShortVector<Operation, 4>;
 
 /// The properties of a function in the vocabulary, except its types.
 enum Traits : std::uint8_t {

@@ -210,7 +210,7 @@ bool PassBuilder::is_inner(const AxisMap& map, std::size_t rank) const {
                      [&](std::int8_t axis) { return axis >= outer; });
 }
 
-std::uint32_t PassBuilder::add_access(const Access& access) {
+std::uint32_t PassBuilder::add_access(const BufferAccess& access) {
   const auto at =
       std::find(pass_.accesses.begin(), pass_.accesses.end(), access);
   const auto index = static_cast<std::uint32_t>(at - pass_.accesses.begin());
@@ -261,9 +261,9 @@ PassBuilder::Value PassBuilder::evaluate_new(std::uint32_t id,
 PassBuilder::Value PassBuilder::load(const Buffer& buffer, std::uint32_t id,
                                      const AxisMap& map) {
   const Node& node = graph_.nodes[id];
-  const Access access{.buffer = buffer,
-                      .dtype = node.dtype,
-                      .dims = dims_by_axis(map, node.rank)};
+  const BufferAccess access{.buffer = buffer,
+                            .dtype = node.dtype,
+                            .dims = dims_by_axis(map, node.rank)};
   const std::uint32_t step = add_step({.kind = Step::Kind::Load,
                                        .dtype = node.dtype,
                                        .from = node.dtype,
@@ -326,10 +326,10 @@ PassBuilder::Value PassBuilder::compute(const Node& node, const AxisMap& map) {
 void PassBuilder::store(const Root& root) {
   const Value value = evaluate(root.node, root_map_);
   const Node& node = graph_.nodes[root.node];
-  const Access access{.buffer = root.buffer,
-                      .dtype = node.dtype,
-                      .writes = true,
-                      .dims = dims_by_axis(root_map_, node.rank)};
+  const BufferAccess access{.buffer = root.buffer,
+                            .dtype = node.dtype,
+                            .writes = true,
+                            .dims = dims_by_axis(root_map_, node.rank)};
   const std::uint32_t step = add_step({.kind = Step::Kind::Store,
                                        .dtype = node.dtype,
                                        .from = node.dtype,

@@ -59,7 +59,7 @@ class PassBuilder {
   Value scalar(const ScalarWord& word);
   Value reduce(const Node& node, const AxisMap& map);
   Value compute(const Node& node, const AxisMap& map);
-  std::uint32_t add_access(const Access& access);
+  std::uint32_t add_access(const BufferAccess& access);
   std::uint32_t add_step(const Step& step);
   bool is_inner(const AxisMap& map, std::size_t rank) const;
   void store(const Root& root);

@@ -39,7 +39,7 @@ Column measure(const Pass& pass, const std::vector<bool>& is_row) {
 
 std::uint32_t pack_of(const Pass& pass, const Column& column) {
   std::size_t widest = 2;
-  for (const Access& access : pass.accesses)
+  for (const BufferAccess& access : pass.accesses)
     widest = std::max(widest, size_of(access.dtype));
   std::size_t width = 16 / widest;
   // A long loop takes one element at a time. Twice the code costs more to fetch

@@ -93,7 +93,7 @@ class Writer {
            });
   }
 
-  using OperandCells = InlineVector<std::uint8_t, 3>;
+  using OperandCells = ShortVector<std::uint8_t, 3>;
 
   /// A moment: place k of part p. A value that a loop uses but does not make
   /// is needed until the loop is over.

@@ -24,7 +24,7 @@ enum DeviceType : std::int32_t {
   kCudaManaged = 13,
 };
 
-struct Device {
+struct DlpackDevice {
   std::int32_t type;
   std::int32_t id;
 };
@@ -37,7 +37,7 @@ struct DataType {
 
 struct Tensor {
   void* data;
-  Device device;
+  DlpackDevice device;
   std::int32_t ndim;
   DataType dtype;
   std::int64_t* shape;

@@ -11,7 +11,7 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-dlpack::Device device_of(const Array& array) {
+dlpack::DlpackDevice device_of(const Array& array) {
   const RuntimeObject& runtime = array.runtime();
   if (!runtime.is_cuda()) return {dlpack::kCpu, 0};
   return {dlpack::kCuda, runtime.core().options().device};
@@ -118,7 +118,7 @@ py::object to_dlpack(Array& array, bool is_versioned, std::uint64_t flags) {
 }
 
 py::tuple dlpack_device(const Array& array) {
-  const dlpack::Device device = device_of(array);
+  const dlpack::DlpackDevice device = device_of(array);
   return py::make_tuple(device.type, device.id);
 }
 

@@ -163,7 +163,7 @@ MemoryKind memory_at(int type, int device) noexcept {
   return {is_cuda || is_host, is_cuda, device};
 }
 
-bool is_in(const MemoryKind& wanted, dlpack::Device device) noexcept {
+bool is_in(const MemoryKind& wanted, dlpack::DlpackDevice device) noexcept {
   const MemoryKind found = memory_at(device.type, device.id);
   return found.is_known && found.is_cuda == wanted.is_cuda &&
          (!found.is_cuda || found.device == wanted.device);
@@ -189,7 +189,8 @@ void check_version(std::uint32_t major, Role role) {
 
 // Checks the device, because a producer may report another one with
 // __dlpack_device__.
-void check_place(const MemoryKind& wanted, dlpack::Device device, Role role) {
+void check_place(const MemoryKind& wanted, dlpack::DlpackDevice device,
+                 Role role) {
   if (is_in(wanted, device)) return;
   refuse(role, "memory on the device that __dlpack_device__ returns",
          "DLPack device type " + std::to_string(device.type) + ", number " +

@@ -13,26 +13,16 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-/// Holds the structure to which the capsule points, and the runtime that must
-/// live as long.
-struct OwnedBridge {
-  Bridge bridge;
-  std::shared_ptr<RuntimeObject> runtime;
-};
+using Owner = std::shared_ptr<RuntimeObject>;
 
-void destroy(PyObject* capsule) {
-  delete static_cast<OwnedBridge*>(PyCapsule_GetContext(capsule));
-}
-
-py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
-  auto owned = std::make_unique<OwnedBridge>(
-      OwnedBridge{{&bridge_table(), &runtime->core()}, runtime});
-  const auto capsule = py::reinterpret_steal<py::capsule>(
-      PyCapsule_New(&owned->bridge, kBridgeCapsule, nullptr));
-  if (!capsule || PyCapsule_SetContext(capsule.ptr(), owned.get()) != 0 ||
-      PyCapsule_SetDestructor(capsule.ptr(), destroy) != 0)
+py::capsule bridge_of(const Owner& runtime) {
+  py::capsule capsule(&runtime->core(), kRuntimeCapsule, [](PyObject* ending) {
+    delete static_cast<Owner*>(PyCapsule_GetContext(ending));
+  });
+  auto owner = std::make_unique<Owner>(runtime);
+  if (PyCapsule_SetContext(capsule.ptr(), owner.get()) != 0)
     throw py::error_already_set();
-  static_cast<void>(owned.release());
+  static_cast<void>(owner.release());
   return capsule;
 }
 

@@ -228,6 +228,7 @@ def _flags() -> list[str]:
     return [
         *choosing.FLAGS,
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+        f'-DGPUOS_BRIDGE_NAME="{choosing.name()}"',
         *_includes(),
     ]
 

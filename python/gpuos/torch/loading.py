@@ -78,7 +78,7 @@ def load(
     choosing.UntriedPyTorch
         PyTorch's internal layout differs.
     NotLoaded
-        The dynamic loader refused.
+        The dynamic loader refused, or the bridge is for another gpuos.
     Damaged
         The file is truncated.
     """
@@ -92,6 +92,15 @@ def load(
     except ImportError as error:
         text = f"gpuos.torch: expected to load {path}: {error}"
         raise NotLoaded(text) from None
+    # The name has a digest of gpuos's headers. Another bridge would call the
+    # library with objects of another layout.
+    built_for = getattr(module, "name", "another gpuos")
+    if built_for != choosing.name():
+        text = (
+            f"gpuos.torch: expected {path} to be {choosing.name()}, got "
+            f"{built_for}; remove the file"
+        )
+        raise NotLoaded(text)
     try:
         module.check_private_parts()
     except RuntimeError as error:

@@ -75,7 +75,7 @@ void add_turn(const M& turn) {
 }
 
 /// Runs each lane's strips of a unit, as if all had passed the barriers between
-/// them. InlineVector lanes give small arrays strips of all kinds.
+/// them. Few lanes give small arrays strips of all kinds.
 template <typename P>
 void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   const u32 kinds[] = {1, 2, 3, 8, kLanes, 2 * kLanes};

@@ -39,7 +39,7 @@ Layout layout_of(const Program& program, const std::vector<TensorView>& views,
   std::vector<std::int64_t> sizes;
   find_sizes(*program.plan(), shapes, sizes);
   std::vector<const TensorView*> of_access;
-  for (const Access& access : pass.accesses)
+  for (const BufferAccess& access : pass.accesses)
     of_access.push_back(access.writes ? &views.back()
                                       : &views[access.buffer.index]);
   Layout layout;

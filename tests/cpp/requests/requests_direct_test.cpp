@@ -14,19 +14,19 @@ class DirectRequests : public RequestContract {
   }
   // Adds a + b, a - b, a * b and so on in turn. None meets another.
   void add_all(std::size_t count) {
-    constexpr Recipe kRecipes[] = {Recipe::Add, Recipe::Subtract,
-                                   Recipe::Multiply, Recipe::Divide,
-                                   Recipe::Copy};
+    constexpr Function kFunctions[] = {Function::Add, Function::Subtract,
+                                       Function::Multiply, Function::Divide,
+                                       Function::Copy};
     const auto [a, b] = make_each(6, 2);
     for (std::size_t i = 0; i < count; ++i) {
-      const Recipe recipe = kRecipes[i % 5];
+      const Function function = kFunctions[i % 5];
       auto& out = make(kPoison);
-      if (recipe == Recipe::Copy && i % 2 == 0)
-        list_.add(recipe, whole(out), {static_cast<double>(i)}, kFresh);
-      else if (recipe == Recipe::Copy)
-        list_.add(recipe, whole(out), {whole(a)}, kFresh);
+      if (function == Function::Copy && i % 2 == 0)
+        list_.add(function, whole(out), {static_cast<double>(i)}, kFresh);
+      else if (function == Function::Copy)
+        list_.add(function, whole(out), {whole(a)}, kFresh);
       else
-        list_.add(recipe, whole(out), {whole(a), whole(b)}, kFresh);
+        list_.add(function, whole(out), {whole(a), whole(b)}, kFresh);
     }
   }
   void expect_all_of(std::size_t count) {
@@ -70,7 +70,7 @@ TEST_P(DirectRequests, WaitForTheirInputs) {
   const auto [slow, one] = make_each(0, 1);
   runtime().submit(busy, {}, slow.view(0, 1), {busy_rounds()});
   for (int i = 0; i < 20; ++i)
-    list_.add(Recipe::Add, whole(make(0)), {whole(slow), whole(one)}, kFresh);
+    list_.add(Function::Add, whole(make(0)), {whole(slow), whole(one)}, kFresh);
   run();
   const float first = slow.read()[0];
   EXPECT_GT(first, 1);
@@ -88,9 +88,9 @@ TEST_P(DirectRequests, LaterLevelsSeeWritesOfEarlierOnes) {
     auto& out = make(0);
     // Halves of one owner make no chain of one shape.
     for (const std::size_t half : {0, 50})
-      list_.add(Recipe::Add, part(out, half, 50),
+      list_.add(Function::Add, part(out, half, 50),
                 {part(one, half, 50), part(one, half, 50)});
-    list_.add(Recipe::Multiply, whole(make(0)), {whole(out), whole(out)},
+    list_.add(Function::Multiply, whole(make(0)), {whole(out), whole(out)},
               kFresh);
   }
   run();
@@ -103,9 +103,9 @@ TEST_P(DirectRequests, LargeOnesAreCutTogetherWithSmallOnes) {
   const DeviceArray<float> large(runtime(), kMany, 3);
   const DeviceArray<float> sum(runtime(), kMany, 0);
   add_all(10);
-  list_.add(Recipe::Add, whole(sum), {whole(large), whole(large)}, kFresh);
+  list_.add(Function::Add, whole(sum), {whole(large), whole(large)}, kFresh);
   auto& last = make(0);
-  list_.add(Recipe::Subtract, whole(last),
+  list_.add(Function::Subtract, whole(last),
             {whole(*arrays_[0]), whole(*arrays_[1])}, kFresh);
   run();
   expect_all_of(10);

@@ -1,4 +1,4 @@
-// Tests of row recipes that run together with the request of their operand.
+// Tests of row functions that run together with the request of their operand.
 
 #include "request_contract.h"
 
@@ -16,9 +16,9 @@ class FusedRows : public RequestContract {
   static RequestOperand column(const DeviceArray<float>& array) {
     return matrix(array, kRows, 1, 1, 1);
   }
-  void reduce(Recipe recipe, const DeviceArray<float>& out,
+  void reduce(Function function, const DeviceArray<float>& out,
               const DeviceArray<float>& of) {
-    list_.add(recipe, column(out), {full(of)},
+    list_.add(function, column(out), {full(of)},
               {.is_fresh = true, .axes = 2, .keepdims = true});
   }
   // Returns the result of reduce(), broadcast to each element.
@@ -28,9 +28,9 @@ class FusedRows : public RequestContract {
   static RequestOperand rows(const DeviceArray<float>& array) {
     return part(array, 0, kRows);
   }
-  void map(Recipe recipe, const DeviceArray<float>& out,
+  void map(Function function, const DeviceArray<float>& out,
            const DeviceArray<float>& of) {
-    list_.add(recipe, full(out), {full(of)}, {.is_fresh = true, .axes = 2});
+    list_.add(function, full(out), {full(of)}, {.is_fresh = true, .axes = 2});
   }
   static void expect_column(const DeviceArray<float>& array, float value) {
     const auto values = array.read();
@@ -43,8 +43,8 @@ GPUOS_INSTANTIATE_CONTRACT(FusedRows);
 
 TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
   const auto [x, twice, rows] = make_each(2, kPoison, kPoison);
-  list_.add(Recipe::Multiply, whole(twice), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Sum, part(rows, 0, kRows), {full(twice)},
+  list_.add(Function::Multiply, whole(twice), {whole(x), 2.0}, kFresh);
+  list_.add(Function::Sum, part(rows, 0, kRows), {full(twice)},
             {.is_fresh = true, .axes = 2});
   run_for({&rows});
   EXPECT_EQ(tasks(), 1u);
@@ -54,11 +54,11 @@ TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
 TEST_P(FusedRows, ChainsContinueAfterASoftmax) {
   const auto [x, mask, a, b, c, d] =
       make_each(2, 1, kPoison, kPoison, kPoison, kPoison);
-  list_.add(Recipe::Multiply, full(a), {full(x), 0.5}, kFresh);
-  list_.add(Recipe::Add, full(b),
+  list_.add(Function::Multiply, full(a), {full(x), 0.5}, kFresh);
+  list_.add(Function::Add, full(b),
             {full(a), matrix(mask, kRows, kColumns, 0, 1)}, kFresh);
-  map(Recipe::Softmax, c, b);
-  list_.add(Recipe::Multiply, whole(d), {whole(c), 50.0}, kFresh);
+  map(Function::Softmax, c, b);
+  list_.add(Function::Multiply, whole(d), {whole(c), 50.0}, kFresh);
   run_for({&d});
   EXPECT_EQ(tasks(), 1u);
   expect_all(c, kPoison);
@@ -69,9 +69,9 @@ TEST_P(FusedRows, ChainsContinueAfterASoftmax) {
 TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
   const auto [x, residual, weight, sum, norm] =
       make_each(1, 2, 5, kPoison, kPoison);
-  list_.add(Recipe::Add, full(sum), {full(x), full(residual)}, kFresh);
+  list_.add(Function::Add, full(sum), {full(x), full(residual)}, kFresh);
   TensorView last(weight.data(), kColumns);
-  list_.add(Recipe::RmsNorm, full(norm),
+  list_.add(Function::RmsNorm, full(norm),
             {full(sum), RequestOperand(last, weight.data()), 0.0},
             {.is_fresh = true, .axes = 2});
   run_for({&sum, &norm});
@@ -83,10 +83,10 @@ TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
 TEST_P(FusedRows, ASumOfANeededResultIsALaterTask) {
   const auto [x, y, z, out, sums] =
       make_each(2, kPoison, kPoison, kPoison, kPoison);
-  list_.add(Recipe::Multiply, full(y), {full(x), 2.0}, kFresh);
-  reduce(Recipe::Sum, sums, y);
-  list_.add(Recipe::Square, full(z), {full(y)}, kFresh);
-  list_.add(Recipe::Subtract, full(out), {full(z), full(x)}, kFresh);
+  list_.add(Function::Multiply, full(y), {full(x), 2.0}, kFresh);
+  reduce(Function::Sum, sums, y);
+  list_.add(Function::Square, full(z), {full(y)}, kFresh);
+  list_.add(Function::Subtract, full(out), {full(z), full(x)}, kFresh);
   run_for({&out, &sums});
   EXPECT_EQ(tasks(), 2u);
   expect_column(sums, 4 * kColumns);
@@ -96,9 +96,9 @@ TEST_P(FusedRows, ASumOfANeededResultIsALaterTask) {
 
 TEST_P(FusedRows, SeveralReductionsOfOneChainAreOneTask) {
   const auto [x, y, most, sums] = make_each(3, kPoison, kPoison, kPoison);
-  list_.add(Recipe::Square, full(y), {full(x)}, kFresh);
-  reduce(Recipe::Amax, most, y);
-  reduce(Recipe::Sum, sums, y);
+  list_.add(Function::Square, full(y), {full(x)}, kFresh);
+  reduce(Function::Amax, most, y);
+  reduce(Function::Sum, sums, y);
   run_for({&most, &sums});
   EXPECT_EQ(tasks(), 1u);
   expect_all(y, kPoison);
@@ -108,10 +108,10 @@ TEST_P(FusedRows, SeveralReductionsOfOneChainAreOneTask) {
 
 TEST_P(FusedRows, SeveralReductionsOfOneArrayAreOneTask) {
   const auto [x, most, sums, columns] = make_each(3, kPoison, kPoison, kPoison);
-  reduce(Recipe::Amax, most, x);
-  list_.add(Recipe::Sum, part(sums, 0, kRows), {full(x)},
+  reduce(Function::Amax, most, x);
+  list_.add(Function::Sum, part(sums, 0, kRows), {full(x)},
             {.is_fresh = true, .axes = 2});
-  list_.add(Recipe::Sum, matrix(columns, 1, kColumns, 1, 1), {full(x)},
+  list_.add(Function::Sum, matrix(columns, 1, kColumns, 1, 1), {full(x)},
             {.is_fresh = true, .axes = 1, .keepdims = true});
   run_for({&most, &sums, &columns});
   EXPECT_EQ(tasks(), 2u);
@@ -123,9 +123,9 @@ TEST_P(FusedRows, SeveralReductionsOfOneArrayAreOneTask) {
 
 TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
   const auto [x, y, rows, columns] = make_each(3, kPoison, kPoison, kPoison);
-  list_.add(Recipe::Square, full(y), {full(x)}, kFresh);
-  reduce(Recipe::Sum, rows, y);
-  list_.add(Recipe::Sum, matrix(columns, 1, kColumns, 1, 1), {full(y)},
+  list_.add(Function::Square, full(y), {full(x)}, kFresh);
+  reduce(Function::Sum, rows, y);
+  list_.add(Function::Sum, matrix(columns, 1, kColumns, 1, 1), {full(y)},
             {.is_fresh = true, .axes = 1, .keepdims = true});
   run_for({&rows, &columns});
   EXPECT_LE(tasks(), 3u);
@@ -137,12 +137,12 @@ TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
 TEST_P(FusedRows, ANormOfManyRequestsIsOneTask) {
   const auto [x, weight, square, mean, shifted, scale, scaled, out] =
       make_each(3, 5, kPoison, kPoison, kPoison, kPoison, kPoison, kPoison);
-  list_.add(Recipe::Square, full(square), {full(x)}, kFresh);
-  reduce(Recipe::Mean, mean, square);
-  list_.add(Recipe::Add, rows(shifted), {rows(mean), 7.0}, kFresh);
-  list_.add(Recipe::Rsqrt, rows(scale), {rows(shifted)}, kFresh);
-  list_.add(Recipe::Multiply, full(scaled), {full(x), spread(scale)}, kFresh);
-  list_.add(Recipe::Multiply, full(out),
+  list_.add(Function::Square, full(square), {full(x)}, kFresh);
+  reduce(Function::Mean, mean, square);
+  list_.add(Function::Add, rows(shifted), {rows(mean), 7.0}, kFresh);
+  list_.add(Function::Rsqrt, rows(scale), {rows(shifted)}, kFresh);
+  list_.add(Function::Multiply, full(scaled), {full(x), spread(scale)}, kFresh);
+  list_.add(Function::Multiply, full(out),
             {full(scaled), matrix(weight, kRows, kColumns, 0, 1)}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
@@ -153,9 +153,9 @@ TEST_P(FusedRows, ANormOfManyRequestsIsOneTask) {
 
 TEST_P(FusedRows, ResultsOfRowsThatAreNeededAreATaskOfTheirOwn) {
   const auto [x, most, inverse, out] = make_each(3, kPoison, kPoison, kPoison);
-  reduce(Recipe::Amax, most, x);
-  list_.add(Recipe::Reciprocal, rows(inverse), {rows(most)}, kFresh);
-  list_.add(Recipe::Multiply, full(out), {full(x), spread(inverse)}, kFresh);
+  reduce(Function::Amax, most, x);
+  list_.add(Function::Reciprocal, rows(inverse), {rows(most)}, kFresh);
+  list_.add(Function::Multiply, full(out), {full(x), spread(inverse)}, kFresh);
   run_for({&inverse, &out});
   EXPECT_EQ(tasks(), 2u);
   expect_column(inverse, 1 / 3.0f);
@@ -165,13 +165,13 @@ TEST_P(FusedRows, ResultsOfRowsThatAreNeededAreATaskOfTheirOwn) {
 TEST_P(FusedRows, ASoftmaxOfManyRequestsIsOneTask) {
   const auto [x, most, less, power, sum, out] =
       make_each(3, kPoison, kPoison, kPoison, kPoison, kPoison);
-  reduce(Recipe::Amax, most, x);
-  list_.add(Recipe::Subtract, full(less), {full(x), spread(most)}, kFresh);
-  list_.add(Recipe::Exp, full(power), {full(less)}, kFresh);
+  reduce(Function::Amax, most, x);
+  list_.add(Function::Subtract, full(less), {full(x), spread(most)}, kFresh);
+  list_.add(Function::Exp, full(power), {full(less)}, kFresh);
   // Without the axis, as if it was viewed with it later.
-  list_.add(Recipe::Sum, rows(sum), {full(power)},
+  list_.add(Function::Sum, rows(sum), {full(power)},
             {.is_fresh = true, .axes = 2});
-  list_.add(Recipe::Divide, full(out), {full(power), spread(sum)}, kFresh);
+  list_.add(Function::Divide, full(out), {full(power), spread(sum)}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
   for (const float value : out.read()) ASSERT_FLOAT_EQ(value, 1.0f / kColumns);
@@ -187,9 +187,9 @@ TEST_P(FusedRows, ResultsBroadcastOtherwiseAreReadFromMemory) {
   const auto square = [](const DeviceArray<float>& array) {
     return matrix(array, 10, 10, 10, 1);
   };
-  list_.add(Recipe::Amax, matrix(sums, 10, 1, 1, 1), {square(x)},
+  list_.add(Function::Amax, matrix(sums, 10, 1, 1, 1), {square(x)},
             {.is_fresh = true, .axes = 2, .keepdims = true});
-  list_.add(Recipe::Subtract, square(out),
+  list_.add(Function::Subtract, square(out),
             {square(x), matrix(sums, 10, 10, 0, 1)}, kFresh);
   run_for({&out});
   const auto values = out.read();
@@ -199,8 +199,8 @@ TEST_P(FusedRows, ResultsBroadcastOtherwiseAreReadFromMemory) {
 
 TEST_P(FusedRows, ResultsSpreadOverRowsAloneHaveTheirShape) {
   const auto [x, sums, out] = make_each(3, kPoison, kPoison);
-  reduce(Recipe::Sum, sums, x);
-  list_.add(Recipe::Multiply, full(out), {spread(sums), 2.0}, kFresh);
+  reduce(Function::Sum, sums, x);
+  list_.add(Function::Multiply, full(out), {spread(sums), 2.0}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
   expect_all(out, 6 * kColumns);
@@ -215,10 +215,11 @@ TEST_P(FusedRows, LongRowsAreRight) {
   const auto rows = [](const DeviceArray<float>& array) {
     return matrix(array, 2, kLong, kLong, 1);
   };
-  list_.add(Recipe::Multiply, rows(y), {rows(x), 3.0}, kFresh);
-  list_.add(Recipe::Softmax, rows(z), {rows(y)}, {.is_fresh = true, .axes = 2});
-  list_.add(Recipe::Multiply, rows(out), {rows(z), static_cast<double>(kLong)},
-            kFresh);
+  list_.add(Function::Multiply, rows(y), {rows(x), 3.0}, kFresh);
+  list_.add(Function::Softmax, rows(z), {rows(y)},
+            {.is_fresh = true, .axes = 2});
+  list_.add(Function::Multiply, rows(out),
+            {rows(z), static_cast<double>(kLong)}, kFresh);
   run_for({&out});
   for (const float value : out.read()) ASSERT_NEAR(value, 1, 1e-4);
 }

@@ -1,4 +1,4 @@
-// Recipes of integers and bools.
+// Functions of integers and bools.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -12,7 +12,7 @@ class IntegerContract : public Contract {
  protected:
   // Integers, exactly. `reference` is wrapped to T.
   template <typename T>
-  void check_whole(Recipe recipe, DType dtype, std::vector<int> numbers,
+  void check_whole(Function function, DType dtype, std::vector<int> numbers,
                    std::int64_t (*reference)(std::int64_t, std::int64_t)) {
     const std::vector<T> values = {0,
                                    1,
@@ -35,13 +35,13 @@ class IntegerContract : public Contract {
     std::vector<RequestOperand> operands{operand_of(x, dtype)};
     if (numbers.empty()) operands.push_back(operand_of(y, dtype));
     for (const int number : numbers) operands.emplace_back(number);
-    run_request(runtime(), recipe, operand_of(out, dtype), operands,
+    run_request(runtime(), function, operand_of(out, dtype), operands,
                 {.compute = dtype});
     const auto got = out.read();
     for (std::size_t i = 0; i < count; ++i)
       ASSERT_EQ(got[i], static_cast<T>(reference(a[i], b[i])))
-          << "recipe " << static_cast<int>(recipe) << " of " << name_of(dtype)
-          << " " << +a[i] << ", " << +b[i];
+          << "function " << static_cast<int>(function) << " of "
+          << name_of(dtype) << " " << +a[i] << ", " << +b[i];
   }
 };
 GPUOS_INSTANTIATE_CONTRACT(IntegerContract);
@@ -49,38 +49,38 @@ GPUOS_INSTANTIATE_CONTRACT(IntegerContract);
 TEST_P(IntegerContract, WholeNumbersGiveWhatPyTorchGives) {
   using I = std::int64_t;
   const auto check_all = [this]<typename T>(T, DType dtype) {
-    const auto both = [&](Recipe recipe, I (*reference)(I, I)) {
-      check_whole<T>(recipe, dtype, {}, reference);
+    const auto both = [&](Function function, I (*reference)(I, I)) {
+      check_whole<T>(function, dtype, {}, reference);
     };
     using U = std::uint64_t;
-    both(Recipe::Add, [](I a, I b) { return static_cast<I>(U(a) + U(b)); });
-    both(Recipe::Subtract,
+    both(Function::Add, [](I a, I b) { return static_cast<I>(U(a) + U(b)); });
+    both(Function::Subtract,
          [](I a, I b) { return static_cast<I>(U(a) - U(b)); });
-    both(Recipe::Multiply,
+    both(Function::Multiply,
          [](I a, I b) { return static_cast<I>(U(a) * U(b)); });
-    both(Recipe::FloorDivide, [](I a, I b) -> I {
+    both(Function::FloorDivide, [](I a, I b) -> I {
       if (b == 0) return 0;
       if (b == -1) return static_cast<I>(0 - U(a));
       return a / b - (a % b != 0 && (a < 0) != (b < 0));
     });
-    both(Recipe::DivTrunc, [](I a, I b) -> I {
+    both(Function::DivTrunc, [](I a, I b) -> I {
       if (b == 0) return 0;
       return b == -1 ? static_cast<I>(0 - U(a)) : a / b;
     });
-    both(Recipe::TorchRemainder, [](I a, I b) -> I {
+    both(Function::TorchRemainder, [](I a, I b) -> I {
       if (b == 0 || b == -1) return 0;
       return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
     });
-    both(Recipe::Fmod,
+    both(Function::Fmod,
          [](I a, I b) -> I { return b == 0 || b == -1 ? 0 : a % b; });
-    both(Recipe::BitwiseAnd, [](I a, I b) { return a & b; });
-    both(Recipe::BitwiseOr, [](I a, I b) { return a | b; });
-    both(Recipe::BitwiseXor, [](I a, I b) { return a ^ b; });
-    both(Recipe::Maximum, [](I a, I b) { return std::max(a, b); });
-    both(Recipe::Minimum, [](I a, I b) { return std::min(a, b); });
-    check_whole<T>(Recipe::Clamp, dtype, {-2, 5},
+    both(Function::BitwiseAnd, [](I a, I b) { return a & b; });
+    both(Function::BitwiseOr, [](I a, I b) { return a | b; });
+    both(Function::BitwiseXor, [](I a, I b) { return a ^ b; });
+    both(Function::Maximum, [](I a, I b) { return std::max(a, b); });
+    both(Function::Minimum, [](I a, I b) { return std::min(a, b); });
+    check_whole<T>(Function::Clamp, dtype, {-2, 5},
                    [](I a, I) { return std::clamp<I>(a, -2, 5); });
-    check_whole<T>(Recipe::SubScaled, dtype, {7, 3},
+    check_whole<T>(Function::SubScaled, dtype, {7, 3},
                    [](I a, I) { return static_cast<I>(U(a) - 21); });
   };
   check_all(std::int32_t{}, DType::Int32);
@@ -88,25 +88,25 @@ TEST_P(IntegerContract, WholeNumbersGiveWhatPyTorchGives) {
   check_all(std::int8_t{}, DType::Int8);
 }
 
-TEST_P(IntegerContract, UnaryRecipesOfWholeNumbers) {
+TEST_P(IntegerContract, UnaryFunctionsOfWholeNumbers) {
   const std::vector<std::int32_t> values{-8, -1, 0, 1, 5};
   const DeviceArray<std::int32_t> x(runtime(), values);
   const DeviceArray<std::int32_t> out(runtime(), values.size());
-  const auto run = [&](Recipe recipe) {
-    run_request(runtime(), recipe, operand_of(out, DType::Int32),
+  const auto run = [&](Function function) {
+    run_request(runtime(), function, operand_of(out, DType::Int32),
                 {operand_of(x, DType::Int32)}, {.compute = DType::Int32});
     return out.read();
   };
   using List = std::vector<std::int32_t>;
-  EXPECT_EQ(run(Recipe::Negative), (List{8, 1, 0, -1, -5}));
-  EXPECT_EQ(run(Recipe::Absolute), (List{8, 1, 0, 1, 5}));
-  EXPECT_EQ(run(Recipe::TorchSign), (List{-1, -1, 0, 1, 1}));
-  EXPECT_EQ(run(Recipe::Square), (List{64, 1, 0, 1, 25}));
-  EXPECT_EQ(run(Recipe::Invert), (List{7, 0, -1, -2, -6}));
-  EXPECT_EQ(run(Recipe::Relu), (List{0, 0, 0, 1, 5}));
-  for (const Recipe recipe :
-       {Recipe::Floor, Recipe::Ceil, Recipe::Trunc, Recipe::TorchRound})
-    EXPECT_EQ(run(recipe), values);
+  EXPECT_EQ(run(Function::Negative), (List{8, 1, 0, -1, -5}));
+  EXPECT_EQ(run(Function::Absolute), (List{8, 1, 0, 1, 5}));
+  EXPECT_EQ(run(Function::TorchSign), (List{-1, -1, 0, 1, 1}));
+  EXPECT_EQ(run(Function::Square), (List{64, 1, 0, 1, 25}));
+  EXPECT_EQ(run(Function::Invert), (List{7, 0, -1, -2, -6}));
+  EXPECT_EQ(run(Function::Relu), (List{0, 0, 0, 1, 5}));
+  for (const Function function :
+       {Function::Floor, Function::Ceil, Function::Trunc, Function::TorchRound})
+    EXPECT_EQ(run(function), values);
 }
 
 TEST_P(IntegerContract, BoolsAreAddedMultipliedAndInverted) {
@@ -117,17 +117,19 @@ TEST_P(IntegerContract, BoolsAreAddedMultipliedAndInverted) {
     return operand_of(array, DType::Bool);
   };
   using List = std::vector<std::uint8_t>;
-  const auto run = [&](Recipe recipe, std::vector<RequestOperand> operands) {
-    run_request(runtime(), recipe, bools(out), operands,
+  const auto run = [&](Function function,
+                       std::vector<RequestOperand> operands) {
+    run_request(runtime(), function, bools(out), operands,
                 {.compute = DType::Bool});
     return out.read();
   };
-  EXPECT_EQ(run(Recipe::Add, {bools(x), bools(y)}), (List{0, 1, 1, 1}));
-  EXPECT_EQ(run(Recipe::Multiply, {bools(x), bools(y)}), (List{0, 0, 0, 1}));
-  EXPECT_EQ(run(Recipe::BitwiseXor, {bools(x), bools(y)}), (List{0, 1, 1, 0}));
-  EXPECT_EQ(run(Recipe::Invert, {bools(x)}), (List{1, 1, 0, 0}));
-  EXPECT_EQ(run(Recipe::LogicalNot, {bools(x)}), (List{1, 1, 0, 0}));
-  EXPECT_EQ(run(Recipe::TorchSign, {bools(x)}), (List{0, 0, 1, 1}));
+  EXPECT_EQ(run(Function::Add, {bools(x), bools(y)}), (List{0, 1, 1, 1}));
+  EXPECT_EQ(run(Function::Multiply, {bools(x), bools(y)}), (List{0, 0, 0, 1}));
+  EXPECT_EQ(run(Function::BitwiseXor, {bools(x), bools(y)}),
+            (List{0, 1, 1, 0}));
+  EXPECT_EQ(run(Function::Invert, {bools(x)}), (List{1, 1, 0, 0}));
+  EXPECT_EQ(run(Function::LogicalNot, {bools(x)}), (List{1, 1, 0, 0}));
+  EXPECT_EQ(run(Function::TorchSign, {bools(x)}), (List{0, 0, 1, 1}));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class Levels : public ::testing::Test {
   void add_row(std::size_t out, std::size_t in, std::size_t count = kElems) {
     RequestOperand to = array(out);
     to.view.shape[0] = 1;
-    list_.add(Recipe::Sum, to, {array(in, 0, count)},
+    list_.add(Function::Sum, to, {array(in, 0, count)},
               {.axes = 1, .keepdims = true});
   }
 
@@ -98,8 +98,8 @@ TEST_F(Levels, AWriteComesAfterAnEarlierOne) {
 TEST_F(Levels, AGroupIsAsLateAsItsLastInput) {
   add_row(1, 0);
   add_row(2, 1);
-  list_.add(Recipe::Negative, array(10), {array(3)}, kFresh);
-  list_.add(Recipe::Add, array(11), {array(10), array(2)}, kFresh);
+  list_.add(Function::Negative, array(10), {array(3)}, kFresh);
+  list_.add(Function::Add, array(11), {array(10), array(2)}, kFresh);
   add_row(12, 3);
   EXPECT_EQ(find(), (Found{{0, 4}, {1}, {2}}));
 }
@@ -112,53 +112,53 @@ TEST_F(Levels, DisjointPartsOfOneArrayAreNoConflict) {
   };
   const auto row = [&](std::size_t index) { return array(0, 4 * index, 4); };
   for (std::size_t i = 0; i < 4; ++i)
-    list_.add(Recipe::Negative, row(i), {array(10 + i, 0, 4)});
+    list_.add(Function::Negative, row(i), {array(10 + i, 0, 4)});
   EXPECT_EQ(find(), (Found{{0, 1, 2, 3}}));
   for (std::size_t i = 0; i < 4; ++i)
-    list_.add(Recipe::Negative, row(i), {row(i / 2 * 2)});
+    list_.add(Function::Negative, row(i), {row(i / 2 * 2)});
   EXPECT_EQ(find(), (Found{{0, 2}})) << "two chains";
   for (std::int64_t i = 0; i < 4; ++i)
-    list_.add(Recipe::Negative, column(i, 1), {column(i, 1)});
-  list_.add(Recipe::Negative, array(0, 5, 1), {array(20, 0, 1)});
+    list_.add(Function::Negative, column(i, 1), {column(i, 1)});
+  list_.add(Function::Negative, array(0, 5, 1), {array(20, 0, 1)});
   EXPECT_EQ(find(), (Found{{0, 1, 2, 3}, {4}})) << "one element of a column";
   const auto plane = [&](std::size_t last) {
     RequestOperand part = array(0, last);
     part.view = shaped(part.view, {2, 2}, {4, 2});
     return part;
   };
-  list_.add(Recipe::Negative, plane(0), {array(20, 0, 4)});
-  list_.add(Recipe::Negative, plane(1), {array(20, 0, 4)});
+  list_.add(Function::Negative, plane(0), {array(20, 0, 4)});
+  list_.add(Function::Negative, plane(1), {array(20, 0, 4)});
   EXPECT_EQ(find(), (Found{{0, 1}})) << "of three axes";
-  list_.add(Recipe::Negative, column(0, 2), {column(2, 2)});
-  list_.add(Recipe::Negative, column(1, 2), {column(3, 1)});
+  list_.add(Function::Negative, column(0, 2), {column(2, 2)});
+  list_.add(Function::Negative, column(1, 2), {column(3, 1)});
   EXPECT_EQ(find(), (Found{{0}, {1}})) << "columns in common";
-  list_.add(Recipe::Negative, column(0, 1), {column(1, 1)});
-  list_.add(Recipe::Negative, row(2), {array(20, 0, 4)});
+  list_.add(Function::Negative, column(0, 1), {column(1, 1)});
+  list_.add(Function::Negative, row(2), {array(20, 0, 4)});
   EXPECT_EQ(find(), (Found{{0}, {1}})) << "a row crosses a column";
 }
 
 TEST_F(Levels, OverlappingOwnersKeepTheOrderOfTheRequests) {
-  list_.add(Recipe::Negative, array(0), {array(1)});
-  list_.add(Recipe::Negative, array(2), {array(3)});
+  list_.add(Function::Negative, array(0), {array(1)});
+  list_.add(Function::Negative, array(2), {array(3)});
   RequestOperand alias = array(0, 2, 4);
   alias.owner = alias.view.data;
-  list_.add(Recipe::Negative, alias, {array(3, 0, 4)});
+  list_.add(Function::Negative, alias, {array(3, 0, 4)});
   EXPECT_EQ(find(), (Found{{0}, {1}, {2}}));
 }
 
 TEST_F(Levels, RequestsThatShareOnlyWhatIsReadAreApart) {
-  list_.add(Recipe::Exp, array(1), {array(0)});
-  list_.add(Recipe::Add, array(2), {array(0), array(3)});
-  list_.add(Recipe::Multiply, array(4), {array(4), 2.0});
+  list_.add(Function::Exp, array(1), {array(0)});
+  list_.add(Function::Add, array(2), {array(0), array(3)});
+  list_.add(Function::Multiply, array(4), {array(4), 2.0});
   EXPECT_TRUE(are_independent());
 }
 
 TEST_F(Levels, RequestsThatMeetAnotherAreNotApart) {
-  list_.add(Recipe::Exp, array(1), {array(0)});
-  list_.add(Recipe::Exp, array(4, 0, 4), {array(3, 0, 4)});
+  list_.add(Function::Exp, array(1), {array(0)});
+  list_.add(Function::Exp, array(4, 0, 4), {array(3, 0, 4)});
   RequestOperand overlapping = array(4, 2, 4);
   overlapping.owner = overlapping.view.data;
-  list_.add(Recipe::Negative, overlapping, {array(5, 0, 4)});
+  list_.add(Function::Negative, overlapping, {array(5, 0, 4)});
   EXPECT_FALSE(are_independent()) << "writes another's memory";
   add_row(1, 0);
   add_row(2, 0);
@@ -168,7 +168,7 @@ TEST_F(Levels, RequestsThatMeetAnotherAreNotApart) {
 TEST_F(Levels, OneOfManyThatMeetsAnotherIsFound) {
   const auto add_many = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      list_.add(Recipe::Add, array(2 * i), {array(2 * i + 1), array(63)});
+      list_.add(Function::Add, array(2 * i), {array(2 * i + 1), array(63)});
   };
   for (const bool lie_apart : {false, true}) {
     for (const std::size_t count : {0, 1, 8, 31}) {
@@ -176,14 +176,14 @@ TEST_F(Levels, OneOfManyThatMeetsAnotherIsFound) {
       EXPECT_TRUE(are_independent(lie_apart)) << count;
     }
     add_many(31);
-    list_.add(Recipe::Exp, array(62), {array(0)});
+    list_.add(Function::Exp, array(62), {array(0)});
     EXPECT_FALSE(are_independent(lie_apart))
         << "the last reads what the first wrote";
     add_many(31);
-    list_.add(Recipe::Exp, array(63), {array(62)});
+    list_.add(Function::Exp, array(63), {array(62)});
     EXPECT_FALSE(are_independent(lie_apart)) << "the last writes what all read";
     add_many(31);
-    list_.add(Recipe::Exp, array(60), {array(62)});
+    list_.add(Function::Exp, array(60), {array(62)});
     EXPECT_FALSE(are_independent(lie_apart)) << "two write the same";
     add_many(4);
     EXPECT_TRUE(are_independent(lie_apart))

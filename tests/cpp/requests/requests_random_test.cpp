@@ -62,7 +62,7 @@ class RandomRequests : public Contract {
               std::to_string(static_cast<int>(slot.layout));
     };
     for (const Operation& made : stream.operations()) {
-      text += "\nrecipe " + std::to_string(static_cast<int>(made.recipe)) +
+      text += "\nfunction " + std::to_string(static_cast<int>(made.function)) +
               (made.is_fresh ? " fresh" : " into");
       add(made.out);
       text += " of";
@@ -123,12 +123,12 @@ class RandomRequests : public Contract {
     RequestOperand out = operand_of(made.out, base, alias());
     RequestList::Options options{.is_fresh = made.is_fresh,
                                  .compute = made.compute};
-    if (is_row_recipe(made.recipe)) {
+    if (is_row_function(made.function)) {
       options.axes = 2;
       options.keepdims = true;
-      if (is_reducing(made.recipe)) out.view.shape[1] = 1;
+      if (is_reducing(made.function)) out.view.shape[1] = 1;
     }
-    list.add(made.recipe, out, operands, options);
+    list.add(made.function, out, operands, options);
   }
 
   Memory filled(const std::vector<std::uint8_t>& bytes) {

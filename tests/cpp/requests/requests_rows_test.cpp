@@ -1,4 +1,4 @@
-// Row recipes, compared with a reference in double.
+// Row functions, compared with a reference in double.
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -81,7 +81,8 @@ class RowContract : public Contract {
 
   /// One number of each row, then of each column.
   template <typename T>
-  void check(Recipe recipe, const std::function<double(const Row&)>& reference,
+  void check(Function function,
+             const std::function<double(const Row&)>& reference,
              DType out_dtype, std::vector<RequestOperand> numbers = {}) {
     const DeviceArray<float> x(runtime(), values_);
     for (const bool of_rows : {true, false}) {
@@ -94,7 +95,7 @@ class RowContract : public Contract {
             view_of(x.data(), DType::Float32, {kRows, kColumns})};
         operands.insert(operands.end(), numbers.begin(), numbers.end());
         RequestList list;
-        list.add(recipe, view_of(out.data(), out_dtype, shape), operands,
+        list.add(function, view_of(out.data(), out_dtype, shape), operands,
                  {.is_fresh = true,
                   .axes = static_cast<std::uint8_t>(of_rows ? 2 : 1),
                   .keepdims = keepdims});
@@ -107,7 +108,7 @@ class RowContract : public Contract {
   }
 
   void check_map(
-      Recipe recipe,
+      Function function,
       const std::function<double(const Row&, std::size_t)>& reference,
       const std::vector<RequestOperand>& more = {}) {
     const DeviceArray<float> x(runtime(), values_);
@@ -116,7 +117,7 @@ class RowContract : public Contract {
         view_of(x.data(), DType::Float32, {kRows, kColumns})};
     operands.insert(operands.end(), more.begin(), more.end());
     RequestList list;
-    list.add(recipe, view_of(out.data(), DType::Float32, {kRows, kColumns}),
+    list.add(function, view_of(out.data(), DType::Float32, {kRows, kColumns}),
              operands, {.is_fresh = true, .axes = 2});
     list.run(*runner_);
     const auto got = out.read();
@@ -131,28 +132,29 @@ class RowContract : public Contract {
 GPUOS_INSTANTIATE_CONTRACT(RowContract);
 
 TEST_P(RowContract, ReductionsGiveWhatPyTorchGives) {
-  const auto real = [this](Recipe recipe, double (*reference)(const Row&)) {
-    check<float>(recipe, reference, DType::Float32);
+  const auto real = [this](Function function, double (*reference)(const Row&)) {
+    check<float>(function, reference, DType::Float32);
   };
-  real(Recipe::Sum, [](const Row& x) { return sum_of(x); });
-  real(Recipe::Mean, [](const Row& x) { return mean_of(x); });
-  real(Recipe::Prod, [](const Row& x) {
+  real(Function::Sum, [](const Row& x) { return sum_of(x); });
+  real(Function::Mean, [](const Row& x) { return mean_of(x); });
+  real(Function::Prod, [](const Row& x) {
     return std::accumulate(x.begin(), x.end(), 1.0, std::multiplies<>());
   });
-  real(Recipe::Amax, [](const Row& x) { return extreme_of(x, true); });
-  real(Recipe::Amin, [](const Row& x) { return extreme_of(x, false); });
-  real(Recipe::Logsumexp,
+  real(Function::Amax, [](const Row& x) { return extreme_of(x, true); });
+  real(Function::Amin, [](const Row& x) { return extreme_of(x, false); });
+  real(Function::Logsumexp,
        [](const Row& x) { return std::log(exponentials_of(x)); });
-  real(Recipe::Norm, [](const Row& x) { return std::sqrt(squares_of(x)); });
+  real(Function::Norm, [](const Row& x) { return std::sqrt(squares_of(x)); });
   check<std::int64_t>(
-      Recipe::Argmax, [](const Row& x) { return place_of(x, true); },
+      Function::Argmax, [](const Row& x) { return place_of(x, true); },
       DType::Int64);
   check<std::int64_t>(
-      Recipe::Argmin, [](const Row& x) { return place_of(x, false); },
+      Function::Argmin, [](const Row& x) { return place_of(x, false); },
       DType::Int64);
-  check<std::uint8_t>(Recipe::Any, [](const Row&) { return 1.0; }, DType::Bool);
   check<std::uint8_t>(
-      Recipe::All,
+      Function::Any, [](const Row&) { return 1.0; }, DType::Bool);
+  check<std::uint8_t>(
+      Function::All,
       [](const Row& x) {
         return std::count(x.begin(), x.end(), 0.0) == 0 ? 1.0 : 0.0;
       },
@@ -165,8 +167,8 @@ TEST_P(RowContract, VarianceTakesTheCorrectionOffTheCount) {
       return squares_of(x, mean_of(x)) /
              (static_cast<double>(x.size()) - correction);
     };
-    check<float>(Recipe::Var, variance, DType::Float32, {correction});
-    check<float>(Recipe::Std,
+    check<float>(Function::Var, variance, DType::Float32, {correction});
+    check<float>(Function::Std,
                  [=](const Row& x) { return std::sqrt(variance(x)); },
                  DType::Float32, {correction});
   }
@@ -174,10 +176,10 @@ TEST_P(RowContract, VarianceTakesTheCorrectionOffTheCount) {
 }
 
 TEST_P(RowContract, SoftmaxesGiveWhatPyTorchGives) {
-  check_map(Recipe::Softmax, [](const Row& x, std::size_t i) {
+  check_map(Function::Softmax, [](const Row& x, std::size_t i) {
     return std::exp(x[i]) / exponentials_of(x);
   });
-  check_map(Recipe::LogSoftmax, [](const Row& x, std::size_t i) {
+  check_map(Function::LogSoftmax, [](const Row& x, std::size_t i) {
     return x[i] - std::log(exponentials_of(x));
   });
 }
@@ -194,15 +196,15 @@ TEST_P(RowContract, NormsTakeWeightsOfTheLastAxes) {
   const auto rms = [](const Row& x, std::size_t i) {
     return x[i] / std::sqrt(squares_of(x) / kColumns + 1e-5);
   };
-  check_map(Recipe::LayerNormPlain, layer, {1e-5});
-  check_map(Recipe::RmsNormPlain, rms, {1e-5});
-  check_map(Recipe::LayerNorm,
+  check_map(Function::LayerNormPlain, layer, {1e-5});
+  check_map(Function::RmsNormPlain, rms, {1e-5});
+  check_map(Function::LayerNorm,
             [&](const Row& x, std::size_t i) {
               const auto place = static_cast<double>(i);
               return layer(x, i) * (place + 1) + 7 - place;
             },
             {w, b, 1e-5});
-  check_map(Recipe::RmsNorm,
+  check_map(Function::RmsNorm,
             [&](const Row& x, std::size_t i) {
               return rms(x, i) * (static_cast<double>(i) + 1);
             },
@@ -217,9 +219,9 @@ TEST_P(RowContract, AllAxesGiveOneNumber) {
   const auto matrix = view_of(x.data(), DType::Float32, {kColumns, kRows},
                               {1, kColumns});  // transposed
   RequestList list;
-  list.add(Recipe::Sum, view_of(sum.data(), DType::Float32, {}), {matrix},
+  list.add(Function::Sum, view_of(sum.data(), DType::Float32, {}), {matrix},
            {.axes = 3});
-  list.add(Recipe::Argmax, view_of(place.data(), DType::Int64, {}), {matrix},
+  list.add(Function::Argmax, view_of(place.data(), DType::Int64, {}), {matrix},
            {.axes = 3});
   list.run(*runner_);
   EXPECT_FLOAT_EQ(
@@ -232,7 +234,7 @@ TEST_P(RowContract, SumOfNothingIsZero) {
   const DeviceArray<float> x(runtime(), 1);
   const DeviceArray<float> out(runtime(), 3, 5.0f);
   RequestList list;
-  list.add(Recipe::Sum, view_of(out.data(), DType::Float32, {3}),
+  list.add(Function::Sum, view_of(out.data(), DType::Float32, {3}),
            {view_of(x.data(), DType::Float32, {3, 0})}, {.axes = 2});
   list.run(*runner_);
   EXPECT_EQ(out.read(), (std::vector<float>{0, 0, 0}));

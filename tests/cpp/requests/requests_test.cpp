@@ -13,9 +13,9 @@ GPUOS_INSTANTIATE_CONTRACT(RequestContract);
 
 TEST_P(RequestContract, ChainIsOneTaskAndWritesNoDeadIntermediate) {
   const auto [x, a, b, c] = make_each(3, kPoison, kPoison, kPoison);
-  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Add, whole(b), {whole(a), whole(x)}, kFresh);
-  list_.add(Recipe::Subtract, whole(c), {whole(b), whole(a)}, kFresh);
+  list_.add(Function::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Function::Add, whole(b), {whole(a), whole(x)}, kFresh);
+  list_.add(Function::Subtract, whole(c), {whole(b), whole(a)}, kFresh);
   run_for({&c});
   EXPECT_EQ(tasks(), 1u);
   EXPECT_EQ(runner_->stats().unwritten, 2u);
@@ -26,8 +26,8 @@ TEST_P(RequestContract, ChainIsOneTaskAndWritesNoDeadIntermediate) {
 
 TEST_P(RequestContract, NeededIntermediatesAreWritten) {
   const auto [x, y, a, b] = make_each(3, 5, kPoison, kPoison);
-  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Add, whole(b), {whole(a), whole(y)}, kFresh);
+  list_.add(Function::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Function::Add, whole(b), {whole(a), whole(y)}, kFresh);
   run_for({&a, &b});
   EXPECT_EQ(tasks(), 1u);
   EXPECT_EQ(runner_->stats().unwritten, 0u);
@@ -37,8 +37,8 @@ TEST_P(RequestContract, NeededIntermediatesAreWritten) {
 
 TEST_P(RequestContract, EachFreshOwnerIsAskedOnceWithItsUses) {
   const auto [x, a] = make_each(3, 0);
-  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Multiply, whole(a), {whole(a), whole(a)});
+  list_.add(Function::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Function::Multiply, whole(a), {whole(a), whole(a)});
   Needs needs{.needed = {a.data()}};
   run(&needs);
   EXPECT_EQ(needs.asked, std::vector<const void*>{a.data()});
@@ -48,7 +48,7 @@ TEST_P(RequestContract, EachFreshOwnerIsAskedOnceWithItsUses) {
 
 TEST_P(RequestContract, UnneededResultsAreNoTasks) {
   const auto [x, a] = make_each(3, kPoison);
-  list_.add(Recipe::Exp, whole(a), {whole(x)}, kFresh);
+  list_.add(Function::Exp, whole(a), {whole(x)}, kFresh);
   run_for({});
   EXPECT_EQ(tasks(), 0u);
   EXPECT_EQ(runner_->stats().unwritten, 1u);
@@ -57,8 +57,8 @@ TEST_P(RequestContract, UnneededResultsAreNoTasks) {
 
 TEST_P(RequestContract, ViewsOfPendingResultsAreReadFromMemory) {
   const auto [x, a, b] = make_each(3, kPoison, kPoison);
-  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Add, part(b, 0, 50), {part(a, 50, 50), 1.0}, kFresh);
+  list_.add(Function::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Function::Add, part(b, 0, 50), {part(a, 50, 50), 1.0}, kFresh);
   run_for({&b});
   EXPECT_EQ(tasks(), 2u);
   const auto values = b.read();
@@ -70,8 +70,8 @@ TEST_P(RequestContract, ViewsOfPendingResultsAreReadFromMemory) {
 TEST_P(RequestContract, InterleavedChainsAreATaskEach) {
   const auto [x, y] = make_each(2, 3);
   for (int i = 0; i < 10; ++i) {
-    list_.add(Recipe::Add, whole(x), {whole(x), 1.0});
-    list_.add(Recipe::Add, whole(y), {whole(y), 2.0});
+    list_.add(Function::Add, whole(x), {whole(x), 1.0});
+    list_.add(Function::Add, whole(y), {whole(y), 2.0});
   }
   run();
   EXPECT_EQ(tasks(), 2u);
@@ -81,13 +81,13 @@ TEST_P(RequestContract, InterleavedChainsAreATaskEach) {
 
 TEST_P(RequestContract, OptimizerStepIsOneTask) {
   const auto [p, g, m, v, d] = make_each(1, 2, 0, 0, kPoison);
-  list_.add(Recipe::Multiply, whole(m), {whole(m), 0.5});
-  list_.add(Recipe::AddScaled, whole(m), {whole(m), whole(g), 0.5});
-  list_.add(Recipe::Multiply, whole(v), {whole(v), 0.75});
-  list_.add(Recipe::Addcmul, whole(v), {whole(v), whole(g), whole(g), 0.25});
-  list_.add(Recipe::Sqrt, whole(d), {whole(v)}, kFresh);
-  list_.add(Recipe::Add, whole(d), {whole(d), 1.0});
-  list_.add(Recipe::Addcdiv, whole(p), {whole(p), whole(m), whole(d), -2.0});
+  list_.add(Function::Multiply, whole(m), {whole(m), 0.5});
+  list_.add(Function::AddScaled, whole(m), {whole(m), whole(g), 0.5});
+  list_.add(Function::Multiply, whole(v), {whole(v), 0.75});
+  list_.add(Function::Addcmul, whole(v), {whole(v), whole(g), whole(g), 0.25});
+  list_.add(Function::Sqrt, whole(d), {whole(v)}, kFresh);
+  list_.add(Function::Add, whole(d), {whole(d), 1.0});
+  list_.add(Function::Addcdiv, whole(p), {whole(p), whole(m), whole(d), -2.0});
   run_for({});
   EXPECT_EQ(tasks(), 1u);
   expect_all(m, 1);
@@ -98,11 +98,11 @@ TEST_P(RequestContract, OptimizerStepIsOneTask) {
 
 TEST_P(RequestContract, OutputEndsAGroupThatReadsItOtherwise) {
   const auto [x, a, b] = make_each(1, 0, 0);
-  list_.add(Recipe::Add, matrix(a, 10, 10, 10, 1),
+  list_.add(Function::Add, matrix(a, 10, 10, 10, 1),
             {matrix(x, 10, 10, 10, 1), 1.0}, kFresh);
-  list_.add(Recipe::Add, matrix(b, 10, 10, 10, 1),
+  list_.add(Function::Add, matrix(b, 10, 10, 10, 1),
             {matrix(a, 10, 10, 10, 1), matrix(x, 10, 10, 1, 10)}, kFresh);
-  list_.add(Recipe::Multiply, matrix(x, 10, 10, 10, 1),
+  list_.add(Function::Multiply, matrix(x, 10, 10, 10, 1),
             {matrix(x, 10, 10, 10, 1), 5.0});
   run();
   EXPECT_EQ(tasks(), 2u);
@@ -113,10 +113,10 @@ TEST_P(RequestContract, OutputEndsAGroupThatReadsItOtherwise) {
 
 TEST_P(RequestContract, BroadcastAndFlatRequestsShareATask) {
   const auto [x, bias, a, b] = make_each(1, 2, kPoison, 0);
-  list_.add(Recipe::Add, matrix(a, 10, 10, 10, 1),
+  list_.add(Function::Add, matrix(a, 10, 10, 10, 1),
             {matrix(x, 10, 10, 10, 1), matrix(bias, 10, 10, 0, 1)}, kFresh);
   // Flat again: the same memory, another request.
-  list_.add(Recipe::Relu, whole(b), {whole(a)}, kFresh);
+  list_.add(Function::Relu, whole(b), {whole(a)}, kFresh);
   run_for({&b});
   EXPECT_EQ(tasks(), 1u);
   expect_all(a, kPoison);
@@ -128,8 +128,8 @@ TEST_P(RequestContract, FlatChainTakesTheShapeOfALaterRequest) {
   std::vector<float> values(kSize);
   for (std::size_t i = 0; i < kSize; ++i) values[i] = static_cast<float>(i);
   ramp.write(values);
-  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Add, matrix(b, 10, 10, 10, 1),
+  list_.add(Function::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Function::Add, matrix(b, 10, 10, 10, 1),
             {matrix(a, 10, 10, 10, 1), matrix(ramp, 10, 10, 1, 10)}, kFresh);
   run_for({&b});
   EXPECT_EQ(tasks(), 1u);
@@ -142,11 +142,11 @@ TEST_P(RequestContract, OwnersThatOverlapRunOneByOne) {
   const auto [x, y] = make_each(1, 0);
   // The same memory under two names.
   const RequestOperand other(x.view(), x.data() + 1);
-  list_.add(Recipe::Add, whole(y), {other, 1.0}, kFresh);
-  list_.add(Recipe::Add, whole(x), {whole(x), 10.0});
-  list_.add(Recipe::Add, whole(y), {whole(y), other});
-  list_.add(Recipe::Multiply, other, {other, 2.0});
-  list_.add(Recipe::Add, whole(y), {whole(y), whole(x)});
+  list_.add(Function::Add, whole(y), {other, 1.0}, kFresh);
+  list_.add(Function::Add, whole(x), {whole(x), 10.0});
+  list_.add(Function::Add, whole(y), {whole(y), other});
+  list_.add(Function::Multiply, other, {other, 2.0});
+  list_.add(Function::Add, whole(y), {whole(y), whole(x)});
   run_for({});
   EXPECT_EQ(tasks(), 5u);
   expect_all(x, 22);
@@ -156,8 +156,8 @@ TEST_P(RequestContract, OwnersThatOverlapRunOneByOne) {
 TEST_P(RequestContract, OutputsThatReadDifferentInputsComeOutOfOneTask) {
   const auto [x, y, z, a] = make_each(1, 2, 4, 0);
   // In place on an operand of the first, which is still needed.
-  list_.add(Recipe::Add, whole(a), {whole(x), whole(y)}, kFresh);
-  list_.add(Recipe::Multiply, whole(x), {whole(a), whole(z)});
+  list_.add(Function::Add, whole(a), {whole(x), whole(y)}, kFresh);
+  list_.add(Function::Multiply, whole(x), {whole(a), whole(z)});
   run();
   EXPECT_EQ(tasks(), 1u);
   expect_all(a, 3);
@@ -170,7 +170,7 @@ TEST_P(RequestContract, LargeGroupsAreCutWhereTheyFit) {
   // Each step reads one more array, so that 28 do not carry them all.
   auto& sum = make(0);
   for (int i = 0; i < 100; ++i)
-    list_.add(Recipe::Add, whole(sum),
+    list_.add(Function::Add, whole(sum),
               {whole(sum), whole(make(static_cast<float>(i)))});
   run();
   EXPECT_GT(tasks(), 1u);
@@ -183,11 +183,11 @@ TEST_P(RequestContract, ValuesLiveAcrossACut) {
   std::vector<DeviceArray<float>*> steps{&x};
   for (int i = 0; i < 600; ++i) {
     steps.push_back(&make(kPoison));
-    list_.add(Recipe::Add, whole(*steps.back()),
+    list_.add(Function::Add, whole(*steps.back()),
               {whole(*steps[i]), whole(*steps[i / 2])}, kFresh);
     // Never more than 2^24, so float is exact.
     steps.push_back(&make(kPoison));
-    list_.add(Recipe::Fmod, whole(*steps.back()),
+    list_.add(Function::Fmod, whole(*steps.back()),
               {whole(*steps[steps.size() - 2]), 1000.0}, kFresh);
   }
   Needs needs{.needed = {steps.back()->data()}};
@@ -204,8 +204,8 @@ TEST_P(RequestContract, ValuesLiveAcrossACut) {
 TEST_P(RequestContract, NumbersAndAddressesMakeNoNewProgram) {
   for (int i = 1; i <= 5; ++i) {
     const auto [x, y] = make_each(1, 0);
-    list_.add(Recipe::Multiply, whole(y), {whole(x), 1.5 * i}, kFresh);
-    list_.add(Recipe::Absolute, whole(y), {whole(y)});
+    list_.add(Function::Multiply, whole(y), {whole(x), 1.5 * i}, kFresh);
+    list_.add(Function::Absolute, whole(y), {whole(y)});
     run();
     expect_all(y, 1.5f * static_cast<float>(i));
   }
@@ -216,13 +216,14 @@ TEST_P(RequestContract, NumbersAndAddressesMakeNoNewProgram) {
 }
 
 TEST_P(RequestContract, FillsArraysOfEveryDType) {
-  list_.add(Recipe::Copy, whole(make(0)), {2.5});
+  list_.add(Function::Copy, whole(make(0)), {2.5});
   const DeviceArray<std::int64_t> longs(runtime(), kSize, 1);
-  list_.add(Recipe::Copy, {longs.view(), longs.data()}, {-3},
+  list_.add(Function::Copy, {longs.view(), longs.data()}, {-3},
             {.compute = DType::Int64});
   const DeviceArray<std::uint8_t> bools(runtime(), kSize, 0);
   const TensorView view(bools.data(), kSize, DType::Bool);
-  list_.add(Recipe::Copy, {view, bools.data()}, {1}, {.compute = DType::Int64});
+  list_.add(Function::Copy, {view, bools.data()}, {1},
+            {.compute = DType::Int64});
   run();
   expect_all(*arrays_[0], 2.5);
   EXPECT_EQ(longs.read(), std::vector<std::int64_t>(kSize, -3));
@@ -240,9 +241,9 @@ TEST_P(RequestContract, CompiledProgramsReadOldValuesToo) {
     ASSERT_LT(std::chrono::steady_clock::now(), end) << "never compiled";
     is_compiled = runtime().stats().programs_compiled != 0;
     // The new x does not need the old one, which is read after it.
-    list_.add(Recipe::Add, whole(a), {whole(x), 1.0}, kFresh);
-    list_.add(Recipe::Multiply, whole(x), {whole(y), 2.0});
-    list_.add(Recipe::Multiply, whole(b), {whole(a), 10.0}, kFresh);
+    list_.add(Function::Add, whole(a), {whole(x), 1.0}, kFresh);
+    list_.add(Function::Multiply, whole(x), {whole(y), 2.0});
+    list_.add(Function::Multiply, whole(b), {whole(a), 10.0}, kFresh);
     run_for({&b});
     expect_all(a, kPoison);
     expect_all(x, 10);
@@ -253,7 +254,7 @@ TEST_P(RequestContract, CompiledProgramsReadOldValuesToo) {
 
 TEST_P(RequestContract, EmptyOutputsAreSkipped) {
   auto& x = make(3);
-  list_.add(Recipe::Add, part(x, 0, 0), {part(x, 0, 0), 1.0});
+  list_.add(Function::Add, part(x, 0, 0), {part(x, 0, 0), 1.0});
   run();
   EXPECT_EQ(tasks(), 0u);
   expect_all(x, 3);
@@ -312,7 +313,7 @@ GPUOS_INSTANTIATE_CONTRACT(RefusedRequest);
 TEST_P(RefusedRequest, DropsItsOnlyReaders) {
   constexpr std::size_t kPlaces = 4;
   for (const Kind& kind : kinds())
-    for (const Recipe recipe : {Recipe::Copy, Recipe::Exp})
+    for (const Function function : {Function::Copy, Function::Exp})
       for (const bool has_chain : {false, true})
         for (const bool has_reader : {false, true})
           for (std::size_t at = 0; at < kPlaces; ++at) {
@@ -325,23 +326,23 @@ TEST_P(RefusedRequest, DropsItsOnlyReaders) {
                 make_each(2, kPoison, kPoison, kPoison);
             for (std::size_t k = 0; k < kPlaces; ++k) {
               if (k == at) {
-                list_.add(recipe, kind.out(*this), {kind.in(*this)});
+                list_.add(function, kind.out(*this), {kind.in(*this)});
                 if (has_reader) {
                   // A chain that reads a part of another buffer.
                   RequestOperand read = part(*bad_, 0, kSize);
                   read.owner = bad_;
-                  list_.add(Recipe::Add, whole(reader), {read, 1.0}, kFresh);
-                  list_.add(Recipe::Multiply, whole(reader),
+                  list_.add(Function::Add, whole(reader), {read, 1.0}, kFresh);
+                  list_.add(Function::Multiply, whole(reader),
                             {whole(reader), 2.0});
                 }
               }
               if (k == 0)
-                list_.add(Recipe::Add, whole(written), {whole(written), 5.0});
+                list_.add(Function::Add, whole(written), {whole(written), 5.0});
               if (k == 1)
-                list_.add(Recipe::Add, whole(sum), {whole(*other_), 1.0},
+                list_.add(Function::Add, whole(sum), {whole(*other_), 1.0},
                           kFresh);
               if (k == 2)
-                list_.add(Recipe::Multiply, whole(product),
+                list_.add(Function::Multiply, whole(product),
                           {has_chain ? whole(sum) : whole(*other_), 3.0},
                           kFresh);
             }
@@ -356,7 +357,7 @@ TEST_P(RefusedRequest, DropsItsOnlyReaders) {
           }
   // The next run is not affected.
   auto& x = make(1);
-  list_.add(Recipe::Add, whole(x), {whole(x), 1.0});
+  list_.add(Function::Add, whole(x), {whole(x), 1.0});
   run();
   expect_all(x, 2);
 }

@@ -152,6 +152,17 @@ def test_a_damaged_bridge_is_not_loaded(tmp_path, damage):
         loading.load(path, retire=print, join=print)
 
 
+def test_a_bridge_that_was_built_for_another_gpuos_is_refused(
+    tmp_path, monkeypatch
+):
+    path = Path(shutil.copy(readiness.bridge().__file__, tmp_path))
+    built_for = choosing.name()
+    monkeypatch.setattr(choosing, "name", lambda: "bridge-of-today")
+    refusal = f"{path} to be bridge-of-today, got {built_for}; remove the file"
+    with pytest.raises(loading.NotLoaded, match=re.escape(refusal)):
+        loading.load(path, retire=print, join=print)
+
+
 def test_a_damaged_cached_bridge_is_recompiled(site):
     site.touch("go")
     site.run("gt.wait_ready()")
@@ -247,7 +258,7 @@ print(building.compile_into(FOLDER / "made", ["-Wl,one", "-ltwo"], print))
     assert said == f"1 of 3\n2 of 3\n3 of 3\n{path}\n"
     assert sorted(path.parent.glob("*.so")) == sorted([path, other])
     *_, link = (site.folder / "words").read_text().splitlines()
-    assert link.endswith("-lc10 -Wl,one -ltwo")
+    assert link.endswith(f"-lc10 {gpuos.get_library()} -Wl,one -ltwo")
     assert "rpath" not in link
     assert site.left() == []
 

@@ -33,28 +33,6 @@ def traced(rt, function):
 # ---- Shapes and dtypes of a call.
 
 
-SHAPELESS = {
-    "broadcast": lambda x: x * x[0],
-    "reduction": lambda x: x + x.sum(0, keepdims=True),
-    "last": lambda x: x[:, -1],
-    "mean": lambda x: np.mean(x, keepdims=True),
-    "zeros_like": np.zeros_like,
-    "ones_like": lambda x: np.ones_like(x) + x,
-    "full_like": lambda x: np.full_like(x, 2.5, dtype="f8"),
-    "unflatten": lambda x: x.reshape(2, -1),
-    "flatten": lambda x: x.reshape(-1),
-}
-
-
-@pytest.mark.parametrize("name", SHAPELESS)
-def test_one_program_serves_every_shape(rt, name):
-    function, calls = traced(rt, SHAPELESS[name])
-    for shape in ((2, 4), (6, 3), (1, 2)):
-        x = numbers("f4", shape)
-        same(function(rt.array(x)), SHAPELESS[name](x))
-    assert len(calls) == 1
-
-
 SHAPED = {
     "product": lambda x: x.reshape(x.shape[0] * x.shape[1], -1),
     "unflatten": lambda x: x.reshape(*x.shape[:-1], 2, -1),
@@ -179,15 +157,6 @@ def test_python_arguments_decide_the_trace(rt, name):
         same(gpuos.fuse(function)(X, *given), function(X, *given))
 
 
-def test_an_unread_number_stays_a_parameter(rt):
-    fused = rt.fuse(lambda x, n, k: repeats(x, n) * k)
-    for k in (0.5, 0.25, 3.0):
-        same(fused(rt.array(X), 2, k), X * 4 * np.float32(k))
-    assert len(fused.programs()) == 1
-    fused(rt.array(X), 3, 0.5)
-    assert len(fused.programs()) == 2
-
-
 def test_functions_may_catch_the_tracing_error(rt):
     def careful(x, n):
         try:
@@ -272,21 +241,6 @@ def test_trees(rt, function, tree):
     same(got, function(tree))
     if isinstance(got, collections.defaultdict):
         assert got.default_factory is int
-
-
-def of_kind(x, y):
-    if y is None:
-        return 2 * x
-    if x.dtype == y.dtype == np.float32:
-        return [x + y]
-    if y.dtype == bool:
-        return {"a": x, "b": y * x}
-    return x, None
-
-
-def test_results_of_another_kind_for_each_structure(rt):
-    for y in (None, X, X > 1, X.astype("i4")):
-        check(rt, of_kind, X, y)
 
 
 # ---- Names, decorators and lives.

@@ -15,7 +15,6 @@ from jit_support import module_of
 import gpuos
 
 ARCH = "--gpu-architecture=sm_90"
-N = 10
 
 SUM = """
 extern "C" __global__
@@ -75,18 +74,6 @@ def test_complex_numbers_of_cuda():
         assert "cuda/std/complex has complex numbers" in said
 
 
-def test_standard_headers():
-    text = """
-    #include <type_traits>
-    template <typename T,
-              typename = typename std::enable_if<
-                  std::is_integral<T>::value>::type>
-    __global__ void shift(T* a, int n) { a[0] += n; }
-    """
-    assert compiled(text, ("shift<int>",)).arch == "sm_90"
-    assert "'shift<float>'" in error_of(text, ("shift<float>",))
-
-
 def test_a_launch_in_a_kernel_is_refused_with_advice():
     launches = """
     extern "C" __global__ void inner(float* x) { *x = 1; }
@@ -100,46 +87,12 @@ def test_warnings_are_in_the_log():
     assert 'variable "j" was declared but never' in compiled(text).log
 
 
-def test_a_grid_that_waits_for_itself_compiles():
-    compiled("""
-    #include <cooperative_groups.h>
-    namespace cg = cooperative_groups;
-    extern "C" __global__ void k(const float* a, float* y, int n) {
-      cg::grid_group grid = cg::this_grid();
-      for (int i = grid.thread_rank(); i < n; i += grid.size()) y[i] = a[i];
-      cg::sync(grid);
-      for (int i = grid.thread_rank(); i < n; i += grid.size())
-        y[n - 1 - i] += 1;
-    }
-    """)
-
-
 def test_a_module_goes_to_another_process_as_its_image():
     module = compiled(SUM)
     with pytest.raises(TypeError, match="pickle"):
         pickle.dumps(module)
     again = gpuos.JitModule(image=pickle.loads(pickle.dumps(module.image)))
     assert again.image == module.image
-
-
-# ---- Names.
-
-
-def test_an_unknown_kernel_lists_the_known_ones():
-    named = compiled(SQUARE, ["square<int>", "square<float>", "plain"])
-    unnamed = compiled(SQUARE)
-    for module, name in (
-        (named, "square<double>"),
-        (named, "no_such_kernel"),
-        (unnamed, "square<int>"),
-    ):
-        for find in (module.get_function, module.kernel, module.__getitem__):
-            with pytest.raises(gpuos.InvalidArgument, match=f"got '{name}'"):
-                find(name)
-    with pytest.raises(
-        gpuos.InvalidArgument, match="named in name_expressions"
-    ):
-        unnamed["square<int>"]
 
 
 # ---- Arguments.
@@ -217,16 +170,3 @@ def test_structures_by_value(cuda):
     args = (a, b.view(STRUCTURE), five, Pair(1, 2.5), 2 + 3j, x)
     module.get_function("take")((1,), (24,), args)
     np.testing.assert_array_equal(x.numpy(), a.numpy() + 6 + 4 + 3.5 + 6)
-
-
-def test_an_address_is_a_number(cuda):
-    module = gpuos.JitModule("""
-    extern "C" __global__ void cast(void* input, int n) {
-      double* x = (double*)input;
-      if (threadIdx.x < n) x[threadIdx.x] = 3.0 * x[threadIdx.x] - 8.0;
-    }
-    """)
-    x = cuda.array(np.ones(100))
-    module["cast"]((1,), (100,), (x.ptr, 100))
-    gpuos.synchronize()
-    np.testing.assert_array_equal(x.numpy(), np.full(100, -5.0))

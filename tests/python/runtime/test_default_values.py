@@ -1,7 +1,6 @@
 """Parameters with default values, which a replacement may add."""
 
 import itertools
-import random
 import re
 import threading
 import time
@@ -70,56 +69,6 @@ def call(rt, op, x, given, many):
     else:
         rt.submit(op, array, out=out, **given)
     return out.numpy().tolist()
-
-
-NAMES = ["b", "c", "d"]
-
-
-@pytest.mark.parametrize("is_source", [False, True])
-def test_random_versions_against_a_model(rt, is_source):
-    draw = random.Random(5)
-    steps = 12 if is_source else 60
-    versions = {1: Body(1)}
-    number = 1
-    op = rt.define(
-        "op", params=BASE, inputs=1, **versions[1].definition(is_source)
-    )
-    for _ in range(steps):
-        choice = draw.random()
-        if choice < 0.25 and len(versions) > 1:
-            to = draw.choice([*versions][-7:])
-            versions[number + 1] = versions[to]
-            assert rt.rollback(op, to=to) == number + 1
-        else:
-            added = draw.sample(NAMES, draw.randrange(4))
-            body = Body(
-                draw.randrange(1, 5),
-                {name: draw.randrange(9) for name in added},
-            )
-            definition = body.definition(is_source)
-            versions[number + 1] = body
-            assert (
-                rt.replace(op, params=body.params(), **definition) == number + 1
-            )
-        number += 1
-        body = versions[number]
-        assert op.version == number
-        assert [*op.params] == [*body.params()]
-        assert op.defaults == body.added
-        for count in range(3):
-            given = {
-                name: draw.randrange(9)
-                for name in ["a", *draw.sample(NAMES, count)]
-            }
-            if draw.random() < 0.1:
-                del given["a"]
-            expected = body.value(2, given)
-            many = draw.random() < 0.5
-            if expected is None:
-                with pytest.raises(gpuos.InvalidArgument, match="parameter"):
-                    call(rt, op, 2, given, many)
-            else:
-                assert call(rt, op, 2, given, many) == [expected] * 3
 
 
 KINDS = [

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from deadlines import WAIT_S
 from fuse_support import DTYPES
-from jit_support import or_skip
 
 import gpuos
 
@@ -47,18 +46,6 @@ def test_an_output_may_be_of_a_later_kind(rt, kind):
         else:
             rt.submit(op, rt.array(x), out=out)
             np.testing.assert_array_equal(out.numpy(), x.astype(to))
-
-
-def test_a_whole_operator_is_compiled(rt):
-    source = """
-    GPUOS_OPERATOR(last) {
-      if (lane.index() == 0)
-        task.pointer<float>(0)[0] = task.pointer<const float>(1)[2];
-    }"""
-    op = or_skip(rt.define, "last", source=source, inputs=1, elementwise=False)
-    out = rt.empty(1)
-    rt.wait(rt.submit(op, rt.array(np.arange(3, dtype="f4")), out=out))
-    assert out.numpy().tolist() == [2]
 
 
 def test_wrong_definitions_leave_nothing(rt):

@@ -6,50 +6,6 @@ A program, its kernels, and what main() returns without and with a device.
 Programs = dict[str, tuple[str, list[str], int, int]]
 
 PROGRAMS: Programs = {
-    "saxpy": (
-        r"""
-#include <stdio.h>
-#include <math.h>
-
-/* y = a x + y, an element for each thread */
-__global__
-void saxpy(int count, float a, float *in, float *inout)
-{
-  int me = threadIdx.x + blockDim.x*blockIdx.x;
-  if (me < count) inout[me] += a*in[me];
-}
-
-int main(void)
-{
-  int count = 1<<16, bytes = count*sizeof(float), k;
-  float *host_x = (float*)malloc(bytes), *host_y = (float*)malloc(bytes);
-  float *gpu_x, *gpu_y, worst = 0.0f;
-  for (k = 0; k < count; k++) {
-    host_x[k] = 0.5f*k;
-    host_y[k] = 3.0f;
-  }
-  if (cudaMalloc(&gpu_x, bytes) != cudaSuccess) {
-    fprintf(stderr, "no device: %s\n", cudaGetErrorString(cudaGetLastError()));
-    free(host_x); free(host_y);
-    return EXIT_FAILURE;
-  }
-  cudaMalloc(&gpu_y, bytes);
-  cudaMemcpy(gpu_x, host_x, bytes, cudaMemcpyHostToDevice);
-  cudaMemcpy(gpu_y, host_y, bytes, cudaMemcpyHostToDevice);
-  saxpy<<<(count+127)/128, 128>>>(count, -2.0f, gpu_x, gpu_y);
-  cudaMemcpy(host_y, gpu_y, bytes, cudaMemcpyDeviceToHost);
-  for (k = 0; k < count; k++)
-    worst = max(worst, abs(host_y[k] - (3.0f - k)));
-  printf("off by at most %g\n", worst);
-  cudaFree(gpu_x); cudaFree(gpu_y);
-  free(host_x); free(host_y);
-  return worst > 0;
-}
-""",
-        ["saxpy"],
-        1,
-        0,
-    ),
     "unified memory": (
         r"""
 #include <iostream>
@@ -85,91 +41,6 @@ int main() {
 """,
         ["accumulate"],
         2,
-        0,
-    ),
-    "tiled product of matrices": (
-        r"""
-#include <cstdio>
-#include <cstdlib>
-#define T 16 /* rows and columns of a tile */
-/* row after row; a tile is a view of its matrix */
-typedef struct {
-  int rows, cols;
-  int step;
-  float* first;
-} Mat;
-
-__host__ __device__ float get(const Mat m, int r, int c) {
-  return m.first[c + m.step * r];
-}
-__device__ Mat tile_of(Mat whole, int r, int c) {
-  Mat tile;
-  tile.rows = tile.cols = T;
-  tile.step = whole.step;
-  tile.first = whole.first + T * (r * whole.step + c);
-  return tile;
-}
-__global__ void product(const Mat, const Mat, Mat);
-
-Mat make(int rows, int cols) {
-  Mat m;
-  m.rows = rows;
-  m.cols = m.step = cols;
-  m.first = (float*)malloc(sizeof(float) * rows * cols);
-  return m;
-}
-size_t bytes(const Mat& m) { return sizeof(float) * m.rows * m.cols; }
-
-static bool multiply(const Mat a, const Mat b, Mat c) {
-  Mat on_gpu[3] = {a, b, c};
-  for (Mat& m : on_gpu) {
-    const float* from = m.first;
-    cudaError_t err = cudaMalloc(&m.first, bytes(m));
-    if (err) { printf("memory: %s\n", cudaGetErrorString(err)); return false; }
-    cudaMemcpy(m.first, from, bytes(m), cudaMemcpyHostToDevice);
-  }
-  dim3 threads(T, T), blocks(c.cols / threads.x, c.rows / threads.y);
-  product<<<blocks, threads>>>(on_gpu[0], on_gpu[1], on_gpu[2]);
-  cudaError_t err = cudaDeviceSynchronize();
-  cudaMemcpy(c.first, on_gpu[2].first, bytes(c), cudaMemcpyDeviceToHost);
-  for (Mat& m : on_gpu) cudaFree(m.first);
-  return err == cudaSuccess;
-}
-
-__global__ void product(Mat a, Mat b, Mat c) {
-  const int y = threadIdx.y, x = threadIdx.x;
-  float sum = 0;
-  for (int k = 0; k < a.cols / T; ++k) {
-    __shared__ float left[T][T];
-    __shared__ float right[T][T];
-    left[y][x] = get(tile_of(a, blockIdx.y, k), y, x);
-    right[y][x] = get(tile_of(b, k, blockIdx.x), y, x);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < T; ++i) sum += left[y][i] * right[i][x];
-    __syncthreads();
-  }
-  tile_of(c, blockIdx.y, blockIdx.x).first[y * c.step + x] = sum;
-}
-
-int main(int argc, char* argv[]) {
-  Mat a = make(32, 48), b = make(48, 64), c = make(32, 64);
-  int i, j, k, wrong = 0;
-  for (i = 0; i < a.rows * a.cols; i++) a.first[i] = i % 3;
-  for (i = 0; i < b.rows * b.cols; i++) b.first[i] = i % 5 - 1;
-  if (!multiply(a, b, c)) return argc - 1;
-  for (i = 0; i < c.rows; i++)
-    for (j = 0; j < c.cols; j++) {
-      float sum = 0;
-      for (k = 0; k < a.cols; k++) sum += get(a, i, k) * get(b, k, j);
-      wrong += sum != get(c, i, j);
-    }
-  free(a.first); free(b.first); free(c.first);
-  return wrong;
-}
-""",
-        ["product"],
-        -1,
         0,
     ),
     "reduction": (
@@ -234,6 +105,7 @@ using namespace std;
 const int n = 10000;
 
 __inline__ __device__ int sum_of_warp(int mine) {
+#pragma unroll
   for (int far = warpSize >> 1; far; far >>= 1)
     mine += __shfl_down_sync(EVERYBODY, mine, far);
   return mine;
@@ -279,48 +151,6 @@ int main() {
 """,
         ["sum_up", "vote"],
         100,
-        0,
-    ),
-    "scan of one block": (
-        r"""
-#include <stdio.h>
-#include <string.h>
-enum { THREADS = 256 };
-// After Hillis and Steele: from one half of the memory to the other
-__global__ void scan(float *out, const float *in, const int n) {
-  extern __shared__ float halves[];
-  const int me = threadIdx.x;
-  float *now = halves, *then = halves + blockDim.x;
-  now[me] = me < n ? in[me] : 0.f;
-  for (int back = 1; back < blockDim.x; back <<= 1) {
-    __syncthreads();
-    then[me] = now[me] + (me < back ? 0.f : now[me - back]);
-    float *other = now;
-    now = then, then = other;
-  }
-  if (me < n) out[me] = now[me];
-}
-static float in[THREADS], out[THREADS], sum;
-static int wrong;
-int main() {
-  float *d_in, *d_out;
-  for (int i = 0; i < THREADS; ++i) in[i] = i % 4;
-  if (cudaMalloc((void **)&d_in, sizeof(in))) { puts("no GPU"); return -1; }
-  cudaMalloc((void **)&d_out, sizeof(out));
-  cudaMemcpy(d_in, in, sizeof(in), cudaMemcpyHostToDevice);
-  scan<<<1, THREADS, 2 * THREADS * sizeof(float)>>>(d_out, d_in, THREADS);
-  cudaMemcpy(out, d_out, sizeof(out), cudaMemcpyDeviceToHost);
-  for (int i = 0; i < THREADS; ++i) {
-    sum += in[i];
-    if (out[i] != sum) ++wrong;
-  }
-  cudaFree(d_in);
-  cudaFree(d_out);
-  return wrong;
-}
-""",
-        ["scan"],
-        -1,
         0,
     ),
     "histogram": (
@@ -373,54 +203,6 @@ int main() {
         ["histogram"],
         396,
         396,
-    ),
-    "stencil in a line": (
-        r"""
-#include <stdio.h>
-#include <algorithm>
-using namespace std;
-#define CELLS 4096
-#define REACH 3
-#define WIDTH 64
-#define ALL (CELLS + 2 * REACH)
-
-__global__ void blur(int *from, int *to) {
-  __shared__ int near[WIDTH + 2 * REACH];
-  int first = blockIdx.x * WIDTH;
-  // Neighbours of the block's ends are read as well
-  for (int i = threadIdx.x; i < WIDTH + 2 * REACH; i += WIDTH)
-    near[i] = from[first + i];
-  __syncthreads();
-  int sum = 0;
-  for (int d = 0; d <= 2 * REACH; d++)
-    sum += near[threadIdx.x + d];
-  to[first + REACH + threadIdx.x] = sum;
-}
-void ones(int *x, int n) { fill_n(x, n, 1); }
-
-int main(void) {
-  int *line, *got, *d_line, *d_got;
-  int size = ALL * sizeof(int);
-  line = (int *)malloc(size); ones(line, ALL);
-  got = (int *)malloc(size); ones(got, ALL);
-  cudaMalloc((void **)&d_line, size);
-  if (cudaGetLastError() != cudaSuccess) return REACH * 2 + 1;
-  cudaMalloc((void **)&d_got, size);
-  cudaMemcpy(d_line, line, size, cudaMemcpyHostToDevice);
-  cudaMemcpy(d_got, got, size, cudaMemcpyHostToDevice);
-  blur<<<CELLS/WIDTH,WIDTH>>>(d_line, d_got);
-  cudaMemcpy(got, d_got, size, cudaMemcpyDeviceToHost);
-  for (int i = REACH; i < CELLS + REACH; i++) {
-    if (got[i] != 2 * REACH + 1) { printf("wrong at %d\n", i); return i; }
-  }
-  free(line); free(got);
-  cudaFree(d_line); cudaFree(d_got);
-  return 0;
-}
-""",
-        ["blur"],
-        7,
-        0,
     ),
     "heat in a plate": (
         r"""

@@ -8,60 +8,6 @@ if TYPE_CHECKING:
     from session_programs import Programs
 
 PROGRAMS: Programs = {
-    "mandelbrot": (
-        r"""
-#include <stdio.h>
-#define SIDE 128
-struct number {
-    float   re;
-    float   im;
-    __host__ __device__ number( float a, float b ) : re(a), im(b) {}
-    __host__ __device__ float square( void ) const { return re * re + im * im; }
-    __host__ __device__ number operator*(const number& o) const {
-        return number(re*o.re - im*o.im, re*o.im + im*o.re);
-    }
-    __host__ __device__ number operator+(const number& o) const;
-};
-__host__ __device__ number number::operator+(const number& o) const {
-    return number(re+o.re, im+o.im);
-}
-__host__ __device__ bool stays( int row, int column ) {
-    const number c(3.0f * column / SIDE - 2.0f, 3.0f * row / SIDE - 1.5f);
-    number z(0, 0);
-    for (int step = 0; step < 80; step++) {
-        z = z * z + c;
-        if (z.square() > 4) return false;
-    }
-    return true;
-}
-__global__ void paint( unsigned char *picture ) {
-    // a block for each pixel, as slow as can be
-    picture[blockIdx.y * gridDim.x + blockIdx.x] = stays( blockIdx.y, blockIdx.x ) ? 255 : 0;
-}
-int white( const unsigned char *picture ) {
-    int n = 0;
-    for (int i=0; i<SIDE*SIDE; i++) n += picture[i] / 255;
-    return n;
-}
-int main( void ) {
-    static unsigned char picture[SIDE * SIDE], *d_picture;
-    for (int i=0; i<SIDE*SIDE; i++) picture[i] = 255 * stays(i / SIDE, i % SIDE);
-    int expected = white(picture);
-    if (cudaMalloc( (void**)&d_picture, sizeof(picture) ) == cudaSuccess) {
-        dim3    grid(SIDE,SIDE);
-        paint<<<grid,1>>>( d_picture );
-        cudaMemcpy( picture, d_picture, sizeof(picture), cudaMemcpyDeviceToHost );
-        cudaFree( d_picture );
-    }
-    // the device may round a product and a sum at once
-    int off = white(picture) - expected;
-    return expected > 1000 && off * off < 100 ? 42 : off;
-}
-""",
-        ["paint"],
-        42,
-        42,
-    ),
     "pi by chance": (
         r"""
 #include <iomanip>
@@ -159,67 +105,6 @@ int main() {
 """,
         ["bitonic_step"],
         5,
-        0,
-    ),
-    "dot product": (
-        r"""
-#include <stdio.h>
-#define least(a,b) (a<b?a:b)
-#define sum_to(x) (x*(x+1)/2)
-
-const int Count = 20 * 1000;
-const int threads = 256;
-const int blocks = least( 24, (Count+threads-1) / threads );
-
-__global__ void dot( double *a, double *b, double *parts ) {
-    __shared__ double of_thread[threads];
-    double mine = 0;
-    int i = blockIdx.x * threads + threadIdx.x;
-    while (i < Count) {
-        mine += a[i] * b[i];
-        i += gridDim.x * threads;
-    }
-    of_thread[threadIdx.x] = mine;
-    __syncthreads();
-    // a power of 2, or some would be forgotten
-    for (int left = threads/2; left > 0; left /= 2) {
-        if (threadIdx.x < left)
-            of_thread[threadIdx.x] += of_thread[threadIdx.x + left];
-        __syncthreads();
-    }
-    if (threadIdx.x == 0)
-        parts[blockIdx.x] = of_thread[0];
-}
-
-static int complain( cudaError_t err, const char *file, int line ) {
-    if (err != cudaSuccess) printf( "%s(%d): %s\n", file, line, cudaGetErrorString( err ) );
-    return err != cudaSuccess;
-}
-#define FAILED( err ) (complain( err, __FILE__, __LINE__ ))
-
-int main( void ) {
-    double *a, *b, *parts, sum = 0;
-    double *d_a, *d_b, *d_parts;
-    a = (double*)malloc( Count*sizeof(double) );
-    b = (double*)malloc( Count*sizeof(double) );
-    parts = (double*)malloc( blocks*sizeof(double) );
-    for (int i=0; i<Count; i++) { a[i] = i + 1; b[i] = 3; }
-    if (FAILED( cudaMalloc( (void**)&d_a, Count*sizeof(double) ) )) return blocks;
-    FAILED( cudaMalloc( (void**)&d_b, Count*sizeof(double) ) );
-    FAILED( cudaMalloc( (void**)&d_parts, blocks*sizeof(double) ) );
-    FAILED( cudaMemcpy( d_a, a, Count*sizeof(double), cudaMemcpyHostToDevice ) );
-    FAILED( cudaMemcpy( d_b, b, Count*sizeof(double), cudaMemcpyHostToDevice ) );
-    dot<<<blocks,threads>>>( d_a, d_b, d_parts );
-    FAILED( cudaMemcpy( parts, d_parts, blocks*sizeof(double), cudaMemcpyDeviceToHost ) );
-    for (int i=0; i<blocks; i++) sum += parts[i];
-    printf( "%.12g, and it should be %.12g\n", sum, 3 * sum_to( (double)Count ) );
-    FAILED( cudaFree( d_a ) ); FAILED( cudaFree( d_b ) ); FAILED( cudaFree( d_parts ) );
-    free( a ); free( b ); free( parts );
-    return sum == 3 * sum_to( (double)Count ) ? 0 : 1;
-}
-""",
-        ["dot"],
-        24,
         0,
     ),
     "streams and copies": (

@@ -72,15 +72,6 @@ def test_cells_are_compiled_linked_and_exported_without_a_gpu(session):
     assert session.names() == ["f", "n"]
 
 
-def test_an_error_names_the_line_of_the_cell(session):
-    with pytest.raises(gpuos.CompileError) as caught:
-        session.run("__device__ int f() {\n  return missing;\n}", "In [3]")
-    assert (caught.value.file, caught.value.line) == ("In [3]", 2)
-    assert caught.value.column == len("  return m")
-    assert caught.value.excerpt.startswith("  return missing;\n")
-    assert session.names() == []
-
-
 def test_a_launch_says_what_is_missing(session):
     session.run("__device__ int later(); __global__ void k() { later(); }")
     with pytest.raises(gpuos.CompileError, match=r"later\(\), which kernel k"):

@@ -80,19 +80,19 @@ bool is_made_of_number(const Tensor& tensor) {
 
 /// Returns the operand of a tensor. A tensor that PyTorch made of a number is
 /// that number.
-Operand operand_of(const Tensor& tensor) {
+TorchOperand operand_of(const Tensor& tensor) {
   if (const auto number = wrapped_number(tensor)) return {.number = *number};
   return {.tensor = &tensor};
 }
 
-bool are_without_grad(std::span<const Operand> operands) {
-  for (const Operand& operand : operands)
+bool are_without_grad(std::span<const TorchOperand> operands) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
   return true;
 }
 
 /// Undefined: PyTorch must do it, or autograd comes first.
-Tensor take(const Elementwise& what, std::span<const Operand> operands) {
+Tensor take(const Elementwise& what, std::span<const TorchOperand> operands) {
   if (!is_usual_thread() || !are_without_grad(operands)) return {};
   Tensor out = defer(what, operands);
   if (out.defined()) note_taken(out);
@@ -100,7 +100,7 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 }
 
 /// Into `out`, which may be one of the operands.
-bool take_into(const Elementwise& what, std::span<const Operand> operands,
+bool take_into(const Elementwise& what, std::span<const TorchOperand> operands,
                const Tensor& out) {
   if (!is_usual_thread() || !is_without_grad(out) || !is_writable(out) ||
       !are_without_grad(operands) || !defer(what, operands, out).defined())
@@ -116,7 +116,7 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
     return {};
   Tensor out;
   if (is_made_of_number(tensor)) {
-    const Operand operands[] = {operand_of(tensor), operand_of(other)};
+    const TorchOperand operands[] = {operand_of(tensor), operand_of(other)};
     out = defer(what, operands);
   } else if (!is_made_of_number(other)) {
     out = defer(what, tensor, other);
@@ -153,10 +153,10 @@ bool is_one(const Tensor& tensor, const c10::Scalar& alpha) {
          (alpha.isIntegral(/*includeBool=*/false) || may_scale(tensor, alpha));
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
   if (is_usual_thread() && is_without_grad(tensor)) {
-    Tensor out = defer({kRecipe, kRule}, tensor);
+    Tensor out = defer({kFunction, kRule}, tensor);
     if (C10_LIKELY(out.defined())) {
       note_taken(out);
       return out;
@@ -165,69 +165,69 @@ Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
   return pass<Op>(keys, tensor);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor binary(DispatchKeySet keys, const Tensor& tensor, const Tensor& other) {
-  Tensor out = take({kRecipe, kRule}, tensor, other);
+  Tensor out = take({kFunction, kRule}, tensor, other);
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, tensor, other);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
               const c10::Scalar& alpha) {
   Tensor out;
   if (C10_LIKELY(is_one(tensor, alpha))) {
-    out = take({kRecipe, kRule}, tensor, other);
+    out = take({kFunction, kRule}, tensor, other);
   } else if (may_scale(tensor, alpha)) {
-    const Operand operands[] = {
+    const TorchOperand operands[] = {
         operand_of(tensor), operand_of(other), {.number = alpha}};
-    out = take({with_factor(kRecipe), kRule}, operands);
+    out = take({with_factor(kFunction), kRule}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, tensor, other, alpha);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor& binary_in_place(DispatchKeySet keys, Tensor& tensor,
                         const Tensor& other) {
-  if (take_into({kRecipe, kRule}, tensor, other)) return tensor;
+  if (take_into({kFunction, kRule}, tensor, other)) return tensor;
   return pass<Op>(keys, tensor, other);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
                         const Tensor& other, const c10::Scalar& alpha) {
   if (is_one(tensor, alpha)) {
-    if (take_into({kRecipe, kRule}, tensor, other)) return tensor;
+    if (take_into({kFunction, kRule}, tensor, other)) return tensor;
   } else if (may_scale(tensor, alpha)) {
-    const Operand operands[] = {
+    const TorchOperand operands[] = {
         operand_of(tensor), operand_of(other), {.number = alpha}};
-    if (take_into({with_factor(kRecipe), kRule}, operands, tensor))
+    if (take_into({with_factor(kFunction), kRule}, operands, tensor))
       return tensor;
   }
   return pass<Op>(keys, tensor, other, alpha);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
-  const Operand operand{.tensor = &tensor};
-  if (take_into({kRecipe, kRule}, {&operand, 1}, out)) return out;
+  const TorchOperand operand{.tensor = &tensor};
+  if (take_into({kFunction, kRule}, {&operand, 1}, out)) return out;
   return pass<Op>(keys, tensor, out);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, Tensor& out) {
-  const Operand operands[] = {operand_of(tensor), operand_of(other)};
-  if (take_into({kRecipe, kRule}, operands, out)) return out;
+  const TorchOperand operands[] = {operand_of(tensor), operand_of(other)};
+  if (take_into({kFunction, kRule}, operands, out)) return out;
   return pass<Op>(keys, tensor, other, out);
 }
 
-template <typename Op, Recipe kRecipe, Rule kRule>
+template <typename Op, Function kFunction, Rule kRule>
 Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
-  const Operand operands[] = {operand_of(tensor), operand_of(other)};
-  if (is_one(tensor, alpha) && take_into({kRecipe, kRule}, operands, out))
+  const TorchOperand operands[] = {operand_of(tensor), operand_of(other)};
+  if (is_one(tensor, alpha) && take_into({kFunction, kRule}, operands, out))
     return out;
   return pass<Op>(keys, tensor, other, alpha, out);
 }
@@ -236,10 +236,10 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
              const c10::Scalar& exponent) {
   Tensor out;
   if (!exponent.isComplex() && !exponent.isBoolean()) {
-    const Operand operands[] = {{.tensor = &tensor}, {.number = exponent}};
+    const TorchOperand operands[] = {{.tensor = &tensor}, {.number = exponent}};
     const auto simpler = simpler_power(exponent.toDouble());
     out = simpler ? take({*simpler, Rule::Floating}, std::span(operands, 1))
-                  : take({Recipe::Power, Rule::Floating}, operands);
+                  : take({Function::Power, Rule::Floating}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
   return pass<at::_ops::pow_Tensor_Scalar>(keys, tensor, exponent);
@@ -247,67 +247,70 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
 
 Tensor& copy_into(DispatchKeySet keys, Tensor& tensor, const Tensor& source,
                   bool non_blocking) {
-  const Operand operand{.tensor = &source};
-  if (take_into({Recipe::Copy, Rule::Copy}, {&operand, 1}, tensor))
+  const TorchOperand operand{.tensor = &source};
+  if (take_into({Function::Copy, Rule::Copy}, {&operand, 1}, tensor))
     return tensor;
   return pass<at::_ops::copy_>(keys, tensor, source, non_blocking);
 }
 
-Operand operand_of(const c10::Scalar& number) { return {.number = number}; }
+TorchOperand operand_of(const c10::Scalar& number) {
+  return {.number = number};
+}
 
 /// `A`, `B`: tensors or numbers.
 template <typename Op, typename A, typename B>
 Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
               const B& b) {
-  const Operand operands[] = {
+  const TorchOperand operands[] = {
       {.tensor = &condition}, operand_of(a), operand_of(b)};
-  Tensor out = take({Recipe::Where, Rule::Select}, operands);
+  Tensor out = take({Function::Where, Rule::Select}, operands);
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, condition, a, b);
 }
 
 // ---- rows
 
-Tensor take_rows(Recipe recipe, const Tensor& tensor,
+Tensor take_rows(Function function, const Tensor& tensor,
                  const RowArguments& arguments) {
   if (!is_usual_thread() || !is_without_grad(tensor)) return {};
-  Tensor out = defer_rows({recipe}, tensor, arguments);
+  Tensor out = defer_rows({function}, tensor, arguments);
   if (out.defined()) note_taken(out);
   return out;
 }
 
-template <typename Op, Recipe kRecipe>
+template <typename Op, Function kFunction>
 Tensor all_rows(DispatchKeySet keys, const Tensor& tensor,
                 std::optional<at::ScalarType> type) {
-  Tensor out = take_rows(kRecipe, tensor, {.type = type});
+  Tensor out = take_rows(kFunction, tensor, {.type = type});
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, tensor, type);
 }
 
-template <typename Op, Recipe kRecipe>
+template <typename Op, Function kFunction>
 Tensor typed_rows(DispatchKeySet keys, const Tensor& tensor,
                   at::OptionalIntArrayRef dims, bool keepdim,
                   std::optional<at::ScalarType> type) {
-  Tensor out = take_rows(kRecipe, tensor,
+  Tensor out = take_rows(kFunction, tensor,
                          {.dims = dims, .keepdims = keepdim, .type = type});
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, tensor, dims, keepdim, type);
 }
 
-template <typename Op, Recipe kRecipe>
+template <typename Op, Function kFunction>
 Tensor extreme_rows(DispatchKeySet keys, const Tensor& tensor,
                     at::IntArrayRef dims, bool keepdim) {
-  Tensor out = take_rows(kRecipe, tensor, {.dims = dims, .keepdims = keepdim});
+  Tensor out =
+      take_rows(kFunction, tensor, {.dims = dims, .keepdims = keepdim});
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, tensor, dims, keepdim);
 }
 
-template <typename Op, Recipe kRecipe>
+template <typename Op, Function kFunction>
 Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
                bool half_to_float) {
   RowArguments arguments{.dims = at::IntArrayRef(dim)};
   if (half_to_float) arguments.type = at::kFloat;
-  Tensor out = take_rows(kRecipe, tensor, arguments);
+  Tensor out = take_rows(kFunction, tensor, arguments);
   if (C10_LIKELY(out.defined())) return out;
   return pass<Op>(keys, tensor, dim, half_to_float);
 }
@@ -334,7 +337,7 @@ std::vector<std::string> register_kernels(torch::Library& mode) {
   GPUOS_ROW_KERNELS(GPUOS_REGISTER_ROWS)
 #undef GPUOS_REGISTER_ROWS
 #define GPUOS_REGISTER_KERNEL(name, op, form) \
-  add(name, &form<at::_ops::op, named(name).recipe, named(name).rule>);
+  add(name, &form<at::_ops::op, named(name).function, named(name).rule>);
   GPUOS_KERNELS(GPUOS_REGISTER_KERNEL)
 #undef GPUOS_REGISTER_KERNEL
   // NOLINTEND(bugprone-macro-parentheses)

@@ -6,7 +6,9 @@
 #include <torch/csrc/utils/object_ptr.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "entry/override_calls.h"
@@ -36,7 +38,6 @@ constinit thread_local Options options;
 
 namespace {
 
-constexpr std::size_t kErrorSize = 1024;
 /// Slabs of each stream that stay for the next scheduler.
 constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
 
@@ -74,29 +75,20 @@ PyObject* of_number(PyObject*, PyObject* object) {
 PyObject* make_runtime = nullptr;  // device type, index -> capsule
 PyObject* find_stream = nullptr;   // stream id, device type, index -> handle
 
-Runner make_runner(c10::Device device) {
+std::shared_ptr<Runner> make_runner(c10::Device device) {
   const WithGil gil;
   PyObject* capsule = PyObject_CallFunction(
       make_runtime, "si", c10::DeviceTypeName(device.type(), true).c_str(),
       device.has_index() ? device.index() : 0);
   if (capsule == nullptr) throw python_error();
-  const auto* bridge =
-      static_cast<const Bridge*>(PyCapsule_GetPointer(capsule, kBridgeCapsule));
-  if (bridge == nullptr) throw python_error();
-  TORCH_CHECK(bridge->table->version == kBridgeVersion &&
-                  bridge->table->request_bytes == sizeof(Request),
-              "gpuos.torch: expected version ", kBridgeVersion,
-              " of the bridge, got ", bridge->table->version,
-              "; run 'python -m gpuos build-torch'");
-  char error[kErrorSize] = "";
-  void* handle = bridge->table->create(bridge->runtime, error, kErrorSize);
-  TORCH_CHECK(handle != nullptr, error);
-  const auto let_go = [capsule, table = bridge->table](void* runner) {
-    table->destroy(runner);
+  std::shared_ptr<void> owner(capsule, [capsule](void*) {
     const WithGil gil_to_drop;
     Py_DECREF(capsule);
-  };
-  return {bridge->table, handle, {handle, let_go}, bridge->runtime};
+  });
+  void* runtime = PyCapsule_GetPointer(capsule, kRuntimeCapsule);
+  if (runtime == nullptr) throw python_error();
+  return std::make_shared<Runner>(std::move(owner),
+                                  *static_cast<Runtime*>(runtime));
 }
 
 void* find_handle(c10::Stream stream) {
@@ -439,5 +431,9 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 // The name is Python's. NOLINTNEXTLINE(readability-identifier-naming)
 PyMODINIT_FUNC PyInit__bridge() {
-  return PyModule_Create(&gpuos::bridge::definition);
+  PyObject* module = PyModule_Create(&gpuos::bridge::definition);
+  if (module != nullptr &&
+      PyModule_AddStringConstant(module, "name", GPUOS_BRIDGE_NAME) != 0)
+    Py_CLEAR(module);
+  return module;
 }

@@ -44,7 +44,7 @@ bool call(PyObject* callable) {
 }
 
 /// A tensor without gradients, or a Python number.
-bool read_operand(PyObject* object, Operand& operand) {
+bool read_operand(PyObject* object, TorchOperand& operand) {
   if (is_ordinary(object)) {
     operand.tensor = &THPVariable_Unpack(object);
     return is_without_grad(*operand.tensor);
@@ -80,8 +80,8 @@ bool read_flag(PyObject* object, bool& flag) {
 }
 
 /// PyTorch refuses a number in some of these.
-bool takes_number(Recipe recipe) {
-  return recipe != Recipe::Maximum && recipe != Recipe::Minimum;
+bool takes_number(Function function) {
+  return function != Function::Maximum && function != Function::Minimum;
 }
 
 bool is_named(PyObject* name, const char* text) {
@@ -126,7 +126,7 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
     return defer(what, tensor, second);
   }
   // PyTorch's parser decides how a whole number changes other dtypes.
-  if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
+  if (!is_without_grad(tensor) || !takes_number(what.function) ||
       !at::isFloatingType(tensor.scalar_type()) || !read_number(other, number))
     return {};
   return defer(what, tensor, number, is_reversed);
@@ -137,7 +137,7 @@ Tensor take_power(PyObject* self, PyObject* exponent) {
   if (!read_number(exponent, number)) return {};
   if (const auto simpler = simpler_power(number))
     return take_unary({*simpler, Rule::Floating}, self);
-  return take_binary({Recipe::Power, Rule::Floating}, self, exponent);
+  return take_binary({Function::Power, Rule::Floating}, self, exponent);
 }
 
 Tensor take_clamp(PyObject* self, PyObject* low, PyObject* high) {
@@ -146,21 +146,21 @@ Tensor take_clamp(PyObject* self, PyObject* low, PyObject* high) {
   if (!at::isFloatingType(tensor.scalar_type()) || !is_without_grad(tensor) ||
       !read_number(low, bounds[0]) || !read_number(high, bounds[1]))
     return {};
-  const Operand operands[] = {
+  const TorchOperand operands[] = {
       {.tensor = &tensor}, {.number = bounds[0]}, {.number = bounds[1]}};
-  return defer({Recipe::Clamp, Rule::Arithmetic}, operands);
+  return defer({Function::Clamp, Rule::Arithmetic}, operands);
 }
 
 Tensor take_where(PyObject* condition, PyObject* a, PyObject* b) {
   const Tensor& tensor = THPVariable_Unpack(condition);
-  Operand operands[] = {{.tensor = &tensor}, {}, {}};
+  TorchOperand operands[] = {{.tensor = &tensor}, {}, {}};
   if (!is_without_grad(tensor) || !read_operand(a, operands[1]) ||
       !read_operand(b, operands[2]))
     return {};
-  return defer({Recipe::Where, Rule::Select}, operands);
+  return defer({Function::Where, Rule::Select}, operands);
 }
 
-Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
+Tensor take_rows(Function function, PyObject* self, PyObject* const* arguments,
                  Py_ssize_t count, PyObject* names) {
   const Tensor& tensor = THPVariable_Unpack(self);
   const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
@@ -179,7 +179,7 @@ Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
   // Calls without dims have separate overloads with other names.
   if (dim == nullptr && keepdim != nullptr) return {};
   const bool is_softmax =
-      recipe == Recipe::Softmax || recipe == Recipe::LogSoftmax;
+      function == Function::Softmax || function == Function::LogSoftmax;
   if (is_softmax &&
       (dim == nullptr || !PyLong_CheckExact(dim) || keepdim != nullptr ||
        tensor.dim() == 0 || !at::isFloatingType(tensor.scalar_type())))
@@ -189,7 +189,7 @@ Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
   if (dim != nullptr && !read_dims(dim, dims)) return {};
   if (keepdim != nullptr && !read_flag(keepdim, row.keepdims)) return {};
   if (dim != nullptr) row.dims = at::IntArrayRef(dims);
-  return defer_rows({recipe}, tensor, row);
+  return defer_rows({function}, tensor, row);
 }
 
 bool look_around() {

@@ -47,8 +47,8 @@ Tensor take_power(PyObject* tensor, PyObject* exponent);
 Tensor take_clamp(PyObject* tensor, PyObject* low, PyObject* high);
 Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
 /// `arguments` follow the tensor. The first `count` are positional.
-Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
-                 Py_ssize_t count, PyObject* names);
+Tensor take_rows(Function function, PyObject* tensor,
+                 PyObject* const* arguments, Py_ssize_t count, PyObject* names);
 
 /// Lets this thread's schedulers begin to defer, or the overrides retire. To be
 /// called before PyTorch's own function. Returns false for a Python error.

@@ -53,7 +53,7 @@ std::array<Replaced, kMethods> replaced{};
 
 /// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
 struct Scaled {
-  Operand operands[3];
+  TorchOperand operands[3];
 
   /// `arguments`: the tensor, which is one, the other and alpha.
   bool read(PyObject* const* arguments) {
@@ -72,8 +72,8 @@ struct Scaled {
   }
 };
 
-constexpr bool has_alpha(Recipe recipe) {
-  return recipe == Recipe::Add || recipe == Recipe::Subtract;
+constexpr bool has_alpha(Function function) {
+  return function == Function::Add || function == Function::Subtract;
 }
 bool is_alpha_alone(PyObject* names) {
   return names != nullptr && PyTuple_GET_SIZE(names) == 1 &&
@@ -81,12 +81,12 @@ bool is_alpha_alone(PyObject* names) {
                                           "alpha") == 0;
 }
 
-bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
+bool take_scaled_into(Function function, PyObject* const* arguments) {
   const Tensor& tensor = THPVariable_Unpack(arguments[0]);
   Scaled call;
   if (!is_without_grad(tensor) || !is_writable(tensor) ||
       !call.read(arguments) ||
-      !defer({with_factor(recipe), Rule::Arithmetic}, call.operands, tensor)
+      !defer({with_factor(function), Rule::Arithmetic}, call.operands, tensor)
            .defined())
     return false;
   tensor.unsafeGetTensorImpl()->bump_version();
@@ -159,24 +159,25 @@ PyObject* call(Method method, PyObject* object, PyObject* const* arguments,
   }
 }
 
-template <Method kMethod, Recipe kRecipe, Rule kRule, bool kReversed = false>
+template <Method kMethod, Function kFunction, Rule kRule,
+          bool kReversed = false>
 PyObject* binary(PyObject* object, PyObject* const* arguments,
                  std::size_t flags, PyObject* names) {
   try {
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (C10_LIKELY(count == 2 && names == nullptr &&
                    is_ordinary(arguments[0]) && may_take())) {
-      Tensor out =
-          take_binary({kRecipe, kRule}, arguments[0], arguments[1], kReversed);
+      Tensor out = take_binary({kFunction, kRule}, arguments[0], arguments[1],
+                               kReversed);
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
-    if constexpr (has_alpha(kRecipe) && !kReversed) {
+    if constexpr (has_alpha(kFunction) && !kReversed) {
       if (count == 2 && is_alpha_alone(names) && is_ordinary(arguments[0]) &&
           may_take()) {
         Scaled call;
         Tensor out;
         if (call.read(arguments))
-          out = defer({with_factor(kRecipe), kRule}, call.operands);
+          out = defer({with_factor(kFunction), kRule}, call.operands);
         if (out.defined()) return THPVariable_Wrap(std::move(out));
       }
     }
@@ -186,18 +187,18 @@ PyObject* binary(PyObject* object, PyObject* const* arguments,
   }
 }
 
-template <Method kMethod, Recipe kRecipe, Rule kRule>
+template <Method kMethod, Function kFunction, Rule kRule>
 PyObject* in_place(PyObject* object, PyObject* const* arguments,
                    std::size_t flags, PyObject* names) {
   try {
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (C10_LIKELY(count == 2 && names == nullptr &&
                    is_ordinary(arguments[0]) && may_take() &&
-                   take_into({kRecipe, kRule}, arguments[0], arguments[1])))
+                   take_into({kFunction, kRule}, arguments[0], arguments[1])))
       return Py_NewRef(arguments[0]);
-    if constexpr (has_alpha(kRecipe)) {
+    if constexpr (has_alpha(kFunction)) {
       if (count == 2 && is_alpha_alone(names) && is_ordinary(arguments[0]) &&
-          may_take() && take_scaled_into(kRecipe, arguments))
+          may_take() && take_scaled_into(kFunction, arguments))
         return Py_NewRef(arguments[0]);
     }
     return call_original(kMethod, object, arguments, flags, names,
@@ -207,11 +208,11 @@ PyObject* in_place(PyObject* object, PyObject* const* arguments,
   }
 }
 
-template <Method kMethod, Recipe kRecipe, Rule kRule>
+template <Method kMethod, Function kFunction, Rule kRule>
 PyObject* unary(PyObject* self, PyObject* nothing) {
   try {
     if (C10_LIKELY(is_ordinary(self) && may_take())) {
-      Tensor out = take_unary({kRecipe, kRule}, self);
+      Tensor out = take_unary({kFunction, kRule}, self);
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
     std::optional<PassThrough> pass;
@@ -222,20 +223,20 @@ PyObject* unary(PyObject* self, PyObject* nothing) {
   }
 }
 
-template <Method kMethod, Recipe kRecipe>
+template <Method kMethod, Function kFunction>
 PyObject* rows(PyObject* object, PyObject* const* arguments, std::size_t flags,
                PyObject* names) {
   return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
-    return take_rows(kRecipe, arguments[0], arguments + 1, count, names);
+    return take_rows(kFunction, arguments[0], arguments + 1, count, names);
   });
 }
 
-template <Method kMethod, Recipe kRecipe, Rule kRule>
+template <Method kMethod, Function kFunction, Rule kRule>
 PyObject* unary_function(PyObject* object, PyObject* const* arguments,
                          std::size_t flags, PyObject* names) {
   return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
     if (count != 0 || names != nullptr) return Tensor();
-    return take_unary({kRecipe, kRule}, arguments[0]);
+    return take_unary({kFunction, kRule}, arguments[0]);
   });
 }
 
@@ -261,19 +262,19 @@ struct Ours {
 
 constexpr std::array<Ours, kMethods> kOurs = {{
 #define GPUOS_BINARY(name, line) \
-  {#name, &binary<k_##name, named(#line).recipe, named(#line).rule>},
+  {#name, &binary<k_##name, named(#line).function, named(#line).rule>},
     GPUOS_BINARY_METHODS(GPUOS_BINARY)
 #undef GPUOS_BINARY
 #define GPUOS_REVERSED(name, line) \
-  {#name, &binary<k_##name, named(#line).recipe, named(#line).rule, true>},
+  {#name, &binary<k_##name, named(#line).function, named(#line).rule, true>},
         GPUOS_REVERSED_METHODS(GPUOS_REVERSED)
 #undef GPUOS_REVERSED
 #define GPUOS_IN_PLACE(name, line) \
-  {#name, &in_place<k_##name, named(#line).recipe, named(#line).rule>},
+  {#name, &in_place<k_##name, named(#line).function, named(#line).rule>},
             GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
 #undef GPUOS_IN_PLACE
 #define GPUOS_UNARY(name, line) \
-  {#name, nullptr, &unary<k_##name, named(#line).recipe, named(#line).rule>},
+  {#name, nullptr, &unary<k_##name, named(#line).function, named(#line).rule>},
                 GPUOS_UNARY_METHODS(GPUOS_UNARY)
 #undef GPUOS_UNARY
 #define GPUOS_ROWS(name, line) {#name, &rows<k_##name, named_row(#line)>},
@@ -284,11 +285,11 @@ constexpr std::array<Ours, kMethods> kOurs = {{
 #undef GPUOS_POWER
                             {"clamp", &of_all<kClamp, take_clamp, 2>},
 #define GPUOS_UNARY(name, line) \
-  {#name, &unary_function<f_##name, named(#line).recipe, named(#line).rule>},
+  {#name, &unary_function<f_##name, named(#line).function, named(#line).rule>},
     GPUOS_UNARY_NAMES(GPUOS_UNARY)
 #undef GPUOS_UNARY
 #define GPUOS_BINARY(name, line) \
-  {#name, &binary<f_##name, named(#line).recipe, named(#line).rule>},
+  {#name, &binary<f_##name, named(#line).function, named(#line).rule>},
         GPUOS_BINARY_NAMES(GPUOS_BINARY)
 #undef GPUOS_BINARY
 #define GPUOS_ROWS(name, line) {#name, &rows<f_##name, named_row(#line)>},

@@ -18,7 +18,7 @@
 namespace gpuos::bridge {
 namespace {
 
-bool read_argument(PyObject* object, Operand& operand) {
+bool read_argument(PyObject* object, TorchOperand& operand) {
   if (THPVariable_Check(object)) {
     operand.tensor = &THPVariable_Unpack(object);
   } else if (PyFloat_Check(object)) {
@@ -46,14 +46,14 @@ PyObject* refuse(std::string_view name) {
   return nullptr;
 }
 
-bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
-  for (const Operand& operand : operands)
+bool may_put_off(std::span<const TorchOperand> operands, const Tensor& out) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
   return is_without_grad(out);
 }
 
 /// Returns whether the shapes broadcast to that of `out`.
-bool fit(std::span<const Operand> operands, const Tensor& out) {
+bool fit(std::span<const TorchOperand> operands, const Tensor& out) {
   Broadcast all;
   all.shape = Dims(out.sizes().begin(), out.sizes().end());
   return broadcast(operands, all) && out.sizes() == at::IntArrayRef(all.shape);
@@ -88,7 +88,7 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
 PyObject* submit_named(std::string_view name, const Elementwise& what,
                        PyObject* const* arguments, Py_ssize_t count) {
   try {
-    const auto wanted = static_cast<Py_ssize_t>(operands_of(what.recipe));
+    const auto wanted = static_cast<Py_ssize_t>(operands_of(what.function));
     if (C10_LIKELY(count == 3 && wanted == 2) && submit_alike(what, arguments))
       Py_RETURN_NONE;
     if (count != wanted + 1 || !THPVariable_Check(arguments[wanted])) {
@@ -97,7 +97,7 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
                    std::string(name).c_str(), wanted);
       return nullptr;
     }
-    Operand operands[kMaxRequestOperands];
+    TorchOperand operands[kMaxRequestOperands];
     for (Py_ssize_t i = 0; i + 1 < count; ++i)
       if (!read_argument(arguments[i], operands[i])) return nullptr;
     const std::span given(operands, static_cast<std::size_t>(count - 1));
@@ -137,8 +137,8 @@ PyObject* submit_request(PyObject*, PyObject* const* arguments,
                  std::string(name).c_str());
     return nullptr;
   }
-  const Elementwise as{what->recipe, what->rule};
-  if (what->recipe == Recipe::Subtract && name == "rsub" && count == 4) {
+  const Elementwise as{what->function, what->rule};
+  if (what->function == Function::Subtract && name == "rsub" && count == 4) {
     PyObject* const swapped[] = {arguments[2], arguments[1], arguments[3]};
     return submit_named(name, as, swapped, 3);
   }
@@ -146,18 +146,19 @@ PyObject* submit_request(PyObject*, PyObject* const* arguments,
 }
 
 PyObject* submit_add(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("add", {Recipe::Add, Rule::Arithmetic}, arguments, count);
+  return submit_named("add", {Function::Add, Rule::Arithmetic}, arguments,
+                      count);
 }
 PyObject* submit_sub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("sub", {Recipe::Subtract, Rule::Arithmetic}, arguments,
+  return submit_named("sub", {Function::Subtract, Rule::Arithmetic}, arguments,
                       count);
 }
 PyObject* submit_mul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("mul", {Recipe::Multiply, Rule::Arithmetic}, arguments,
+  return submit_named("mul", {Function::Multiply, Rule::Arithmetic}, arguments,
                       count);
 }
 PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("div", {Recipe::Divide, Rule::Float}, arguments, count);
+  return submit_named("div", {Function::Divide, Rule::Float}, arguments, count);
 }
 
 PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
@@ -195,7 +196,7 @@ PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
   row.type = out.scalar_type();
   for (const RowName& one : kRowNames) {
     if (one.name != name) continue;
-    const Rows what{one.recipe};
+    const Rows what{one.function};
     if (is_without_grad(tensor) && is_without_grad(out) &&
         defer_rows_into(what, tensor, row, out)) {
       note_write(out);

@@ -81,7 +81,8 @@ class Reader {
       case Argument::RoundingMode:
         return set_rounding(value, to);
       case Argument::Approximate:
-        if (value.toStringRef() == "tanh") to.what.recipe = Recipe::GeluTanh;
+        if (value.toStringRef() == "tanh")
+          to.what.function = Function::GeluTanh;
         return value.toStringRef() == "tanh" || value.toStringRef() == "none";
       case Argument::Type:
         if (!value.isNone()) to.type = value.toScalarType();
@@ -112,7 +113,7 @@ class Reader {
     if ((name == "fill" || name == "zero") && !finish_fill(name, to))
       return false;
     if (name == "copy") to.operands = {to.operands[1]};
-    if (to.operands.size() != operands_of(form_.what->recipe) &&
+    if (to.operands.size() != operands_of(form_.what->function) &&
         !has_own_shape(name))
       return false;
     if (name == "lerp" && !have_one_type(to)) return false;
@@ -153,7 +154,8 @@ class Reader {
   static bool set_rounding(const c10::IValue& value, OverloadCall::Item& to) {
     if (value.isNone()) return true;
     const std::string& mode = value.toStringRef();
-    to.what.recipe = mode == "floor" ? Recipe::FloorDivide : Recipe::DivTrunc;
+    to.what.function =
+        mode == "floor" ? Function::FloorDivide : Function::DivTrunc;
     to.what.rule = Rule::Floating;
     return mode == "floor" || mode == "trunc";
   }
@@ -164,7 +166,7 @@ class Reader {
     if (!has_low && !has_high) return false;
     if (!has_low) std::swap(to.operands[1], to.operands[2]);
     to.operands.resize(2);
-    to.what.recipe = has_low ? Recipe::ClampMin : Recipe::ClampMax;
+    to.what.function = has_low ? Function::ClampMin : Function::ClampMax;
     return true;
   }
   /// where(true, value, self), which takes its shape from the tensor.
@@ -173,7 +175,7 @@ class Reader {
     if (to.operands.size() != 2 || !to.operands[1].is_number() ||
         to.operands[0].is_number() || !to.out.defined())
       return false;
-    to.operands = {Operand{.number = c10::Scalar(1)}, to.operands[1],
+    to.operands = {TorchOperand{.number = c10::Scalar(1)}, to.operands[1],
                    to.operands[0]};
     return true;
   }
@@ -181,12 +183,12 @@ class Reader {
     if (to.operands[0].is_number() || !to.operands[1].is_number()) return;
     const auto simpler = simpler_power(to.operands[1].number.toDouble());
     if (!simpler) return;
-    to.what.recipe = *simpler;
+    to.what.function = *simpler;
     to.operands.resize(1);
   }
   static bool have_one_type(const OverloadCall::Item& to) {
     const Tensor* first = nullptr;
-    for (const Operand& operand : to.operands) {
+    for (const TorchOperand& operand : to.operands) {
       if (operand.is_number()) continue;
       if (first == nullptr) first = operand.tensor;
       if (operand.tensor->scalar_type() != first->scalar_type()) return false;
@@ -199,14 +201,15 @@ class Reader {
     if (std::all_of(to.operands.begin(), to.operands.end(), is_bool))
       return false;  // a logical operation, whatever alpha is
     if (alpha_.isFloatingPoint() &&
-        std::none_of(
-            to.operands.begin(), to.operands.end(), [](const Operand& operand) {
-              return operand.is_number()
-                         ? operand.number.isFloatingPoint()
-                         : at::isFloatingType(operand.tensor->scalar_type());
-            }))
+        std::none_of(to.operands.begin(), to.operands.end(),
+                     [](const TorchOperand& operand) {
+                       return operand.is_number()
+                                  ? operand.number.isFloatingPoint()
+                                  : at::isFloatingType(
+                                        operand.tensor->scalar_type());
+                     }))
       return false;
-    to.what.recipe = with_factor(to.what.recipe);
+    to.what.function = with_factor(to.what.function);
     to.operands.push_back({.number = alpha_});
     return true;
   }
@@ -289,11 +292,11 @@ bool read_row_argument(std::string_view name, const c10::IValue& value,
 
 }  // namespace
 
-std::optional<Recipe> simpler_power(double exponent) {
-  if (exponent == 2.0) return Recipe::Square;
-  if (exponent == 0.5) return Recipe::Sqrt;
-  if (exponent == -0.5) return Recipe::Rsqrt;
-  if (exponent == -1.0) return Recipe::Reciprocal;
+std::optional<Function> simpler_power(double exponent) {
+  if (exponent == 2.0) return Function::Square;
+  if (exponent == 0.5) return Function::Sqrt;
+  if (exponent == -0.5) return Function::Rsqrt;
+  if (exponent == -1.0) return Function::Reciprocal;
   return std::nullopt;
 }
 
@@ -337,7 +340,7 @@ bool read_call(const OverloadForm& form, c10::ArrayRef<c10::IValue> arguments,
   call.items.resize(count);
   call.tensors.reserve(count * kMaxRequestOperands);
   for (std::size_t item = 0; item < count; ++item) {
-    call.items[item].what = {form.what->recipe, form.what->rule};
+    call.items[item].what = {form.what->function, form.what->rule};
     Reader reader(form, call);
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (!reader.read(form.arguments[i], arguments[i], i == 0, item))
@@ -349,21 +352,22 @@ bool read_call(const OverloadForm& form, c10::ArrayRef<c10::IValue> arguments,
 
 bool read_row_call(const RowName& name, const c10::FunctionSchema& schema,
                    c10::ArrayRef<c10::IValue> arguments, RowCall& call) {
-  call.what.recipe = name.recipe;
+  call.what.function = name.function;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (!read_row_argument(schema.arguments()[i].name(), arguments[i], call))
       return false;
-  if (name.recipe == Recipe::LayerNorm || name.recipe == Recipe::RmsNorm) {
+  if (name.function == Function::LayerNorm ||
+      name.function == Function::RmsNorm) {
     const bool has_weight = call.arguments.weight.defined();
     const bool has_bias = call.arguments.bias.defined();
-    if (name.recipe == Recipe::LayerNorm && has_weight != has_bias)
+    if (name.function == Function::LayerNorm && has_weight != has_bias)
       return false;
     if (!has_weight)
-      call.what.recipe = name.recipe == Recipe::LayerNorm
-                             ? Recipe::LayerNormPlain
-                             : Recipe::RmsNormPlain;
+      call.what.function = name.function == Function::LayerNorm
+                               ? Function::LayerNormPlain
+                               : Function::RmsNormPlain;
   }
-  if ((name.recipe == Recipe::Var || name.recipe == Recipe::Std) &&
+  if ((name.function == Function::Var || name.function == Function::Std) &&
       !call.arguments.number)
     return false;
   return true;

@@ -39,15 +39,15 @@ struct OverloadForm {
 /// Empty for overloads that are left to PyTorch.
 std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema);
 
-/// The recipe for exponents for which PyTorch has something simpler than a
+/// The function for exponents for which PyTorch has something simpler than a
 /// power too.
-std::optional<Recipe> simpler_power(double exponent);
+std::optional<Function> simpler_power(double exponent);
 
 /// One call of an overload: the operands and the output of each result.
 struct OverloadCall {
   struct Item {
     Elementwise what{};
-    c10::SmallVector<Operand, kMaxRequestOperands> operands{};
+    c10::SmallVector<TorchOperand, kMaxRequestOperands> operands{};
     Tensor out{};
     std::optional<at::ScalarType> type{};
   };

@@ -13,21 +13,21 @@ namespace {
 
 std::atomic<bool> weighs{true};
 
-std::int32_t loss_in(std::span<const Loss> table, Recipe recipe,
+std::int32_t loss_in(std::span<const Loss> table, Function function,
                      at::ScalarType type) {
-  const auto loss = std::ranges::find(table, recipe, &Loss::recipe);
+  const auto loss = std::ranges::find(table, function, &Loss::function);
   if (loss == table.end()) return 0;
   if (type == at::kDouble) return loss->twice;
   return type == at::kHalf || type == at::kBFloat16 ? loss->half : loss->single;
 }
 
-std::span<const Loss> table_of(Recipe recipe, bool has_strided_rows) {
-  if (!is_row_recipe(recipe)) return kElementLosses;
+std::span<const Loss> table_of(Function function, bool has_strided_rows) {
+  if (!is_row_function(function)) return kElementLosses;
   return has_strided_rows ? std::span<const Loss>(kAcrossLosses) : kAlongLosses;
 }
 
-std::int64_t row_loss(Recipe recipe) {
-  const auto loss = std::ranges::find(kRowLosses, recipe, &RowLoss::recipe);
+std::int64_t row_loss(Function function) {
+  const auto loss = std::ranges::find(kRowLosses, function, &RowLoss::function);
   return loss == std::end(kRowLosses) ? 0 : loss->each;
 }
 
@@ -38,10 +38,10 @@ constinit thread_local bool is_passed_to_pytorch = false;
 std::int64_t loss_of(const Priced& call) {
   // On a GPU an operation of this size costs only its launch.
   if (!call.is_cpu) return 0;
-  const auto table = table_of(call.recipe, call.has_strided_rows);
+  const auto table = table_of(call.function, call.has_strided_rows);
   const std::int64_t rows =
-      call.rows == 0 ? 0 : row_loss(call.recipe) * call.rows;
-  return loss_in(table, call.recipe, call.type) * call.elems / 1000 + rows +
+      call.rows == 0 ? 0 : row_loss(call.function) * call.rows;
+  return loss_in(table, call.function, call.type) * call.elems / 1000 + rows +
          kRunLoss * call.runs;
 }
 

@@ -61,7 +61,7 @@ inline constexpr auto kMaxProfitableElems = [] {
   for (const Loss& loss : kElementLosses) {
     const std::int64_t most = std::max({loss.single, loss.twice, loss.half});
     if (most > 0)
-      elems[static_cast<std::size_t>(loss.recipe)] =
+      elems[static_cast<std::size_t>(loss.function)] =
           1000 * kCpuPrices.saved[0] / most;
   }
   return elems;
@@ -69,7 +69,7 @@ inline constexpr auto kMaxProfitableElems = [] {
 
 /// An operation whose cost is asked for.
 struct Priced {
-  Recipe recipe{};
+  Function function{};
   at::ScalarType type{};  // of the first operand
   std::int64_t elems = 0;
   bool is_cpu = false;
@@ -86,8 +86,8 @@ std::int64_t loss_of(const Priced& call);
 bool is_too_costly(const Priced& call);
 /// Returns the most elements for which an elementwise operation is cheap on any
 /// device.
-constexpr std::int64_t max_profitable_elems(Recipe recipe) {
-  return kMaxProfitableElems[static_cast<std::size_t>(recipe)];
+constexpr std::int64_t max_profitable_elems(Function function) {
+  return kMaxProfitableElems[static_cast<std::size_t>(function)];
 }
 
 /// Sets whether the cost decides which operations are left to PyTorch. If not,

@@ -1,12 +1,15 @@
 #include "flush/pending.h"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <optional>
 #include <utility>
 
 #include "flush/backoff.h"
 #include "flush/costs.h"
 #include "flush/timer.h"
+#include "gpuos/runtime.h"
 #include "memory/outputs.h"
 #include "pytorch/hooks.h"
 #include "pytorch/keys.h"
@@ -15,9 +18,8 @@
 namespace gpuos::bridge {
 namespace {
 
-constexpr std::size_t kErrorSize = 1024;
 constexpr std::size_t kAhead = 8;  // storages
-constexpr std::int64_t kWaitNs = 60'000'000'000;
+constexpr std::chrono::seconds kWait{60};
 // No operation takes longer on an idle processor.
 constexpr std::int64_t kMostNsAnElement = 20;
 // The flushing thread itself runs at most this many. A busy thread could not
@@ -32,12 +34,23 @@ bool is_still_needed(void*, const void* owner, std::uint32_t uses) {
   return !is_held_by(storage, uses);
 }
 
-/// Returns the number of elements that a request visits. For a row recipe this
-/// is the size of its operand.
+/// Returns the number of elements that a request visits. For a row function
+/// this is the size of its operand.
 std::uint64_t elems_of(const Deferred& deferred) {
   const std::uint64_t elems = deferred.request.elems;
   if (deferred.views.size() < 2) return elems;
   return std::max(elems, static_cast<std::uint64_t>(deferred.views[1].size()));
+}
+
+/// Waits for what was submitted to the runtime. `what` names it in an error.
+void wait_for(const Runner& runner, const char* what, std::string& error) {
+  try {
+    if (!runner.runtime.synchronize(kWait))
+      error = c10::str("gpuos.torch: ", what, " did not finish within ",
+                       kWait.count(), " s");
+  } catch (const std::exception& failure) {
+    error = failure.what();
+  }
 }
 
 }  // namespace
@@ -183,7 +196,7 @@ void Pending::add(std::span<const Deferred> requests, const Site& site) {
   Batch chunk_done;
   {
     std::unique_lock lock(mutex_);
-    if (C10_UNLIKELY(site.runner.handle == nullptr)) {
+    if (C10_UNLIKELY(site.runner == nullptr)) {
       // Another thread called shut_down() since the lookup.
       lock.unlock();
       return add(requests, current_site(site.stream.device()));
@@ -227,17 +240,8 @@ void Pending::wait_for_external(std::string& error) {
   // Pairs with note_external(): the work before that call is awaited here.
   const std::uint32_t own = own_.load(std::memory_order_acquire);
   if (C10_LIKELY(own == 0)) return;
-  char message[kErrorSize] = "";
-  for (const Runner& runner : all_runners()) {
-    const BridgeResult result =
-        runner.table->synchronize(runner.handle, kWaitNs, message, kErrorSize);
-    if (result == BridgeResult::TimedOut)
-      error =
-          "gpuos.torch: what was submitted to gpuos.torch.runtime() did "
-          "not finish within 60 s";
-    else if (result == BridgeResult::Failed)
-      error = message;
-  }
+  for (const auto& runner : all_runners())
+    wait_for(*runner, "what was submitted to gpuos.torch.runtime()", error);
   // Only now: is_empty(), with which it pairs, says that they are done.
   own_.fetch_sub(own, std::memory_order_release);
 }
@@ -260,15 +264,24 @@ void Pending::start(std::string& error, bool in_background) {
 }
 
 std::string Pending::run() {
-  char message[kErrorSize] = "";
   const Site& site = running_.site;
-  const BridgeResult result = site.runner.table->run(
-      site.runner.handle, running_.requests.data(), running_.requests.size(),
-      running_.views.data(), running_.views.size(),
-      {running_.counts_uses ? &is_still_needed : nullptr, nullptr},
-      site.stream_handle, !site.is_cpu(), running_.owners_lie_apart, message,
-      kErrorSize);
-  return result == BridgeResult::Done ? "" : message;
+  const Stream stream = site.is_cpu() ? Stream() : Stream(site.stream_handle);
+  std::string error;
+  try {
+    site.runner->requests.run(
+        running_.requests, running_.views,
+        {.ask = running_.counts_uses ? &is_still_needed : nullptr}, stream,
+        running_.owners_lie_apart);
+  } catch (const std::exception& failure) {
+    error = failure.what();
+  }
+  try {
+    // Also after a failure: some requests were submitted before it.
+    site.runner->runtime.flush(stream);
+  } catch (const std::exception& failure) {
+    if (error.empty()) error = failure.what();
+  }
+  return error;
 }
 
 std::size_t Pending::chunk() const {
@@ -278,7 +291,7 @@ std::size_t Pending::chunk() const {
 bool Pending::has_starter(const Site& site) {
   // Workers of the host are threads that want processors too.
   const unsigned wanted = site.is_cpu() ? 8 : 4;
-  static const std::uint32_t processors = site.runner.table->processors();
+  static const std::uint32_t processors = RequestRunner::processors();
   if (processors < wanted || !uses_starter_) return false;
   if (starter_ == nullptr) starter_ = std::make_unique<Starter>();
   return true;
@@ -298,16 +311,8 @@ Pending::Batch Pending::finish(std::string& error) {
   if (running_.requests.empty()) return {};
   if (starter_ != nullptr) starter_->wait();
   if (!start_error_.empty()) error = std::exchange(start_error_, {});
-  if (running_.site.is_cpu()) {
-    char message[kErrorSize] = "";
-    const Runner& runner = running_.site.runner;
-    const BridgeResult result =
-        runner.table->synchronize(runner.handle, kWaitNs, message, kErrorSize);
-    if (result == BridgeResult::TimedOut)
-      error = "gpuos.torch: pending operations did not finish within 60 s";
-    else if (result == BridgeResult::Failed)
-      error = message;
-  }
+  if (running_.site.is_cpu())
+    wait_for(*running_.site.runner, "pending operations", error);
   for (c10::StorageImpl* storage : running_.storages) unwatch(storage);
   return std::exchange(running_, {});
 }
@@ -409,30 +414,29 @@ bool Pending::lets_timer_sleep() {
 
 void Pending::synchronize() {
   flush();
-  char message[kErrorSize] = "";
-  for (const Runner& runner : all_runners())
-    TORCH_CHECK(runner.table->synchronize(runner.handle, kWaitNs, message,
-                                          kErrorSize) == BridgeResult::Done,
-                "gpuos.torch: waiting for operations failed: ", message);
+  std::string error;
+  for (const auto& runner : all_runners())
+    wait_for(*runner, "operations", error);
+  TORCH_CHECK(error.empty(), error);
 }
 
 void Pending::shut_down() {
   synchronize();
   std::string error;
   Done done;
-  std::vector<std::shared_ptr<void>> owners;
+  std::vector<std::shared_ptr<Runner>> runners;
   Site last;
   {
     const std::lock_guard lock(mutex_);
     done = run_all(error);  // the requests that came meanwhile
     starter_.reset();
     for (Slabs* slabs : all_slabs()) slabs->trim(0);
-    owners = retire_sites();
+    runners = retire_sites();
     last = std::exchange(batch_.site, {});
     for (Batch& spare : spares_) spare.site = {};
   }
   release_all(std::move(done), true);
-  owners.clear();
+  runners.clear();
   TORCH_CHECK(error.empty(), error);
 }
 
@@ -449,8 +453,8 @@ RequestStats Pending::stats() {
   const std::lock_guard lock(mutex_);
   if (starter_ != nullptr) starter_->wait();  // it counts too
   RequestStats sum;
-  for (const Runner& runner : all_runners()) {
-    const RequestStats one = runner.table->stats(runner.handle);
+  for (const auto& runner : all_runners()) {
+    const RequestStats one = runner->requests.stats();
     sum.requests += one.requests;
     sum.runs += one.runs;
     sum.tasks += one.tasks;

@@ -18,8 +18,8 @@
 #include "flush/objects.h"
 #include "flush/options.h"
 #include "flush/starter.h"
-#include "gpuos/bridge.h"
-#include "memory/quick_mutex.h"
+#include "gpuos/requests.h"
+#include "memory/patient_mutex.h"
 #include "memory/sites.h"
 #include "pytorch/keys.h"
 #include "pytorch/memory.h"
@@ -284,7 +284,7 @@ class Pending {
   void release(Batch batch);
   void release_all(Done done, bool unmarks);
 
-  QuickMutex mutex_;
+  PatientMutex mutex_;
   Batch batch_;    // under mutex_
   Batch running_;  // under mutex_
   // Their memory is used again: one runs and one is released while one fills.

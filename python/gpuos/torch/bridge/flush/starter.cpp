@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "memory/quick_mutex.h"
+#include "memory/patient_mutex.h"
 
 namespace gpuos::bridge {
 namespace {

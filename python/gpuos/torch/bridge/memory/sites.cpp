@@ -2,6 +2,7 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -18,7 +19,7 @@ std::mutex sites_mutex;
 // ends. Python, which owns the runtimes, has ended by then.
 auto& sites = *new std::deque<Site>;
 std::atomic<std::size_t> first_valid{0};
-std::function<Runner(c10::Device)> make_runner;
+std::function<std::shared_ptr<Runner>(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
 
 /// The runtime of one site. There are few sites. Null: it was retired.
@@ -51,7 +52,7 @@ const Site* find(c10::Stream stream) {
   return nullptr;
 }
 
-Runner runner_of(c10::Device device) {
+std::shared_ptr<Runner> runner_of(c10::Device device) {
   {
     const std::lock_guard lock(sites_mutex);
     for (std::size_t i = first_valid; i < sites.size(); ++i)
@@ -68,25 +69,27 @@ Slabs* slabs_of(c10::Stream stream) {
 }
 
 const Site& add(c10::Stream stream) {
-  const Runner runner = runner_of(stream.device());
+  std::shared_ptr<Runner> runner = runner_of(stream.device());
   void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
   if (const Site* known = find(stream)) return *known;  // meanwhile
   const std::lock_guard lock(sites_mutex);
   // Pairs with the acquire in is_runtime_of_site().
   known_runtimes.store(
-      new Known{runner.runtime, known_runtimes.load(std::memory_order_relaxed)},
+      new Known{&runner->runtime,
+                known_runtimes.load(std::memory_order_relaxed)},
       std::memory_order_release);
   return sites.emplace_back(
-      Site{stream, handle, runner, slabs_of(stream), keys_of(stream.device()),
+      Site{stream, handle, std::move(runner), slabs_of(stream),
+           keys_of(stream.device()),
            c10::GetAllocator(stream.device_type())->raw_deleter()});
 }
 
 }  // namespace
 
-void set_up_sites(std::function<Runner(c10::Device)> make,
-                  std::function<void*(c10::Stream)> handle) {
+void set_up_sites(std::function<std::shared_ptr<Runner>(c10::Device)> make,
+                  std::function<void*(c10::Stream)> find) {
   make_runner = std::move(make);
-  find_handle = std::move(handle);
+  find_handle = std::move(find);
 }
 
 const Site& current_site(c10::Device device) {
@@ -101,17 +104,15 @@ const Site& current_site(c10::Device device) {
 
 void forget_sites() { first_valid = sites.size(); }
 
-std::vector<std::shared_ptr<void>> retire_sites() {
-  std::vector<std::shared_ptr<void>> owners;
+std::vector<std::shared_ptr<Runner>> retire_sites() {
+  std::vector<std::shared_ptr<Runner>> runners;
   const std::lock_guard lock(sites_mutex);
-  for (std::size_t i = first_valid; i < sites.size(); ++i) {
-    sites[i].runner.handle = nullptr;
-    owners.push_back(std::move(sites[i].runner.owner));
-  }
+  for (std::size_t i = first_valid; i < sites.size(); ++i)
+    runners.push_back(std::exchange(sites[i].runner, nullptr));
   for (Known* known = known_runtimes; known != nullptr; known = known->next)
     known->runtime = nullptr;
   first_valid = sites.size();
-  return owners;
+  return runners;
 }
 
 bool is_runtime_of_site(const Runtime* runtime) noexcept {
@@ -129,16 +130,12 @@ std::vector<Slabs*> all_slabs() {
   return all;
 }
 
-std::vector<Runner> all_runners() {
+std::vector<std::shared_ptr<Runner>> all_runners() {
   const std::lock_guard lock(sites_mutex);
-  std::vector<Runner> runners;
-  for (std::size_t i = first_valid; i < sites.size(); ++i) {
-    const Runner& runner = sites[i].runner;
-    bool is_new = true;
-    for (const Runner& known : runners)
-      is_new = is_new && known.handle != runner.handle;
-    if (is_new) runners.push_back(runner);
-  }
+  std::vector<std::shared_ptr<Runner>> runners;
+  for (std::size_t i = first_valid; i < sites.size(); ++i)
+    if (std::ranges::find(runners, sites[i].runner) == runners.end())
+      runners.push_back(sites[i].runner);
   return runners;
 }
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "memory/quick_mutex.h"
+#include "memory/patient_mutex.h"
 
 namespace gpuos::bridge {
 
@@ -92,7 +92,7 @@ class Slabs {
   void drop_free_slots(const Slab& slab) noexcept;
 
   const c10::Stream stream_;
-  QuickMutex mutex_;
+  PatientMutex mutex_;
   std::array<std::vector<Slot*>, kClasses> free_;  // under mutex_
   std::vector<Slab*> slabs_;                       // under mutex_
 };

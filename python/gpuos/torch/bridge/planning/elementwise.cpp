@@ -31,7 +31,7 @@ struct Condition {
 [[gnu::always_inline]] inline bool is_alike(const Elementwise& what,
                                             const Tensor& first,
                                             double number) {
-  return C10_LIKELY(takes_any_number(what.recipe)) ||
+  return C10_LIKELY(takes_any_number(what.function)) ||
          !is_unusual(number, what, first.scalar_type(), first.device());
 }
 bool is_alike(const Elementwise&, const Tensor& first,
@@ -45,14 +45,14 @@ bool is_alike(const Elementwise&, const Tensor& first,
 
 [[gnu::noinline]] bool is_costly_here(const Elementwise& what,
                                       const Tensor& tensor) {
-  return is_too_costly({what.recipe, tensor.scalar_type(), tensor.numel(),
+  return is_too_costly({what.function, tensor.scalar_type(), tensor.numel(),
                         tensor.is_cpu(), is_marked(tensor)});
 }
 /// plan() looks closer, and says so.
 [[gnu::always_inline]] inline bool is_costly(const Elementwise& what,
                                              const Tensor& tensor) {
   return C10_UNLIKELY(Fields::numel_of(tensor) >
-                      max_profitable_elems(what.recipe)) &&
+                      max_profitable_elems(what.function)) &&
          is_costly_here(what, tensor);
 }
 
@@ -115,7 +115,7 @@ template <typename Out, typename... Operands>
                                              const Operands&... operands) {
   constexpr bool kIsFresh = !std::is_const_v<Out>;
   constexpr bool kHasNumber = (std::is_same_v<Operands, double> || ...);
-  if (what.rule == Rule::Bitwise || rounds_quotient(what.recipe) ||
+  if (what.rule == Rule::Bitwise || rounds_quotient(what.function) ||
       (!kIsFresh && gives_bool(what.rule)) || !is_simple(first) ||
       (kIsFresh && kHasNumber && !has_usual_strides(first)) ||
       !(is_alike(what, first, operands) && ...) || is_costly(what, first))
@@ -133,7 +133,7 @@ template <typename Out, typename... Operands>
   (need(needs, operands), ...);
   needs.add_out(out);
   pending.add(needs, site, [&](Request& request) {
-    request.function = function_of(what.recipe);
+    request.function = function_of(what.function);
     request.compute = of.compute;
     request.out_dtype = gives_bool(what.rule) ? DType::Bool : of.dtype;
     request.operands = sizeof...(operands);
@@ -146,8 +146,8 @@ template <typename Out, typename... Operands>
 }
 
 /// Overload for where(), whose operands are in an array.
-bool try_alike_where(const Elementwise& what, std::span<const Operand> operands,
-                     Tensor& out) {
+bool try_alike_where(const Elementwise& what,
+                     std::span<const TorchOperand> operands, Tensor& out) {
   const Condition condition{*operands[0].tensor};
   const Tensor* a = operands[1].tensor;
   const Tensor* b = operands[2].tensor;
@@ -164,10 +164,10 @@ bool try_alike_where(const Elementwise& what, std::span<const Operand> operands,
 
 // ---- The second branch, plan(), takes everything else.
 
-bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
-                       c10::Device& device) {
+bool are_on_one_device(std::span<const TorchOperand> operands,
+                       const Tensor& out, c10::Device& device) {
   bool is_first = true;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) continue;
     if (!is_usual_tensor(*operand.tensor) || !is_aligned(*operand.tensor))
       return false;
@@ -183,17 +183,17 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
 /// Returns whether others, such as NumPy, may access the operands or the output
 /// while Python continues. Such an operation runs at once. For requests by name
 /// the program decides when.
-bool are_shared(std::span<const Operand> operands, const Tensor& out) {
-  for (const Operand& operand : operands)
+bool are_shared(std::span<const TorchOperand> operands, const Tensor& out) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && is_shared(*operand.tensor)) return true;
   return out.defined() && is_shared(out);
 }
 
 /// Returns whether an operand has too many elements. A result has at least as
 /// many elements as each operand, unless it is empty.
-bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
+bool is_too_large(std::span<const TorchOperand> operands, std::int64_t most) {
   bool is_large = false;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) continue;
     // Tensors that PyTorch reads by pointers to their parts are left to it.
     if (operand.tensor->key_set().has_any(kMadeOfOthers)) return false;
@@ -202,8 +202,8 @@ bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
   return is_large;
 }
 
-bool reads_pending(std::span<const Operand> operands) {
-  for (const Operand& operand : operands)
+bool reads_pending(std::span<const TorchOperand> operands) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && is_marked(*operand.tensor)) return true;
   return false;
 }
@@ -213,11 +213,11 @@ bool reads_pending(std::span<const Operand> operands) {
 /// by the copy: gaps are gone in it, and where the size is 1, or elements were
 /// the same one, steps are new.
 bool is_cast_otherwise(const Elementwise& what,
-                       std::span<const Operand> operands,
+                       std::span<const TorchOperand> operands,
                        at::ScalarType common) {
   if (what.rule == Rule::Copy) return false;
   const bool is_everywhere = what.rule == Rule::Select;
-  for (const Operand& operand : typed_operands(what.rule, operands)) {
+  for (const TorchOperand& operand : typed_operands(what.rule, operands)) {
     if (operand.is_number()) continue;
     const Tensor& tensor = *operand.tensor;
     if (tensor.scalar_type() == common || !(tensor.is_cpu() || is_everywhere) ||
@@ -230,30 +230,30 @@ bool is_cast_otherwise(const Elementwise& what,
 }
 
 /// Returns whether PyTorch makes a tensor of the number that is operand `i`.
-bool is_made_a_tensor(Recipe recipe, std::size_t i) {
-  switch (recipe) {
-    case Recipe::AddScaled:
-    case Recipe::SubScaled:
+bool is_made_a_tensor(Function function, std::size_t i) {
+  switch (function) {
+    case Function::AddScaled:
+    case Function::SubScaled:
       return i < 2;
-    case Recipe::Add:
-    case Recipe::Subtract:
-    case Recipe::Multiply:
-    case Recipe::Divide:
-    case Recipe::FloorDivide:
-    case Recipe::DivTrunc:
-    case Recipe::TorchRemainder:
-    case Recipe::Fmod:
-    case Recipe::Copysign:
-    case Recipe::Less:
-    case Recipe::LessEqual:
-    case Recipe::Greater:
-    case Recipe::GreaterEqual:
-    case Recipe::Equal:
-    case Recipe::NotEqual:
-    case Recipe::BitwiseAnd:
-    case Recipe::BitwiseOr:
-    case Recipe::BitwiseXor:
-    case Recipe::Where:
+    case Function::Add:
+    case Function::Subtract:
+    case Function::Multiply:
+    case Function::Divide:
+    case Function::FloorDivide:
+    case Function::DivTrunc:
+    case Function::TorchRemainder:
+    case Function::Fmod:
+    case Function::Copysign:
+    case Function::Less:
+    case Function::LessEqual:
+    case Function::Greater:
+    case Function::GreaterEqual:
+    case Function::Equal:
+    case Function::NotEqual:
+    case Function::BitwiseAnd:
+    case Function::BitwiseOr:
+    case Function::BitwiseXor:
+    case Function::Where:
       return true;
     default:
       return false;
@@ -261,17 +261,17 @@ bool is_made_a_tensor(Recipe recipe, std::size_t i) {
 }
 
 /// Returns the strides of a new result.
-Dims strides_of(Recipe recipe, std::span<const Operand> operands,
+Dims strides_of(Function function, std::span<const TorchOperand> operands,
                 const Broadcast& all) {
-  const Operand& first = operands[0];
-  const bool is_log_sigmoid = recipe == Recipe::LogSigmoid;
+  const TorchOperand& first = operands[0];
+  const bool is_log_sigmoid = function == Function::LogSigmoid;
   // PyTorch's own makes the results of these in C order,
   if ((is_log_sigmoid && first.tensor->is_cpu()) ||
-      recipe == Recipe::MaskedFill ||
-      (recipe == Recipe::Power && first.is_number()))
+      function == Function::MaskedFill ||
+      (function == Function::Power && first.is_number()))
     return {};
   // and those of these as empty_like() does.
-  if ((recipe == Recipe::Copy || recipe == Recipe::Hardtanh ||
+  if ((function == Function::Copy || function == Function::Hardtanh ||
        is_log_sigmoid) &&
       first.tensor->is_non_overlapping_and_dense()) {
     const auto strides = first.tensor->strides();
@@ -280,7 +280,7 @@ Dims strides_of(Recipe recipe, std::span<const Operand> operands,
   bool counts_numbers = false;
   for (std::size_t i = 0; i < operands.size(); ++i)
     counts_numbers = counts_numbers ||
-                     (operands[i].is_number() && is_made_a_tensor(recipe, i));
+                     (operands[i].is_number() && is_made_a_tensor(function, i));
   return all.output_strides(counts_numbers);
 }
 
@@ -288,7 +288,7 @@ Dims strides_of(Recipe recipe, std::span<const Operand> operands,
 /// results, and requests by name do the same. For other outputs each operator
 /// of PyTorch has its own rules.
 bool may_hold(const Tensor& out, at::ScalarType result,
-              std::span<const Operand> operands, bool is_by_name) {
+              std::span<const TorchOperand> operands, bool is_by_name) {
   const Tensor* first = operands[0].tensor;
   const bool is_in_place = first != nullptr && first->unsafeGetTensorImpl() ==
                                                    out.unsafeGetTensorImpl();
@@ -297,9 +297,9 @@ bool may_hold(const Tensor& out, at::ScalarType result,
           at::canCast(result, out.scalar_type()));
 }
 
-bool may_write(const Tensor& out, std::span<const Operand> operands) {
+bool may_write(const Tensor& out, std::span<const TorchOperand> operands) {
   if (overlaps_itself(out)) return false;
-  for (const Operand& operand : operands)
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() && !may_write_beside(out, *operand.tensor))
       return false;
   return true;
@@ -307,12 +307,12 @@ bool may_write(const Tensor& out, std::span<const Operand> operands) {
 
 /// Fills in the request of operands that plan() accepted.
 void write(Deferred& deferred, const Elementwise& what,
-           std::span<const Operand> operands, const Broadcast& all,
+           std::span<const TorchOperand> operands, const Broadcast& all,
            at::ScalarType common, const Tensor& out, bool is_fresh) {
   Request& request = deferred.request;
-  request.function = function_of(what.recipe);
+  request.function = function_of(what.function);
   request.operands = static_cast<std::uint8_t>(operands.size());
-  request.compute = compute_type(what.recipe, common, out.is_cpu());
+  request.compute = compute_type(what.function, common, out.is_cpu());
   request.out_dtype = *dtype_of(out.scalar_type());
   put_out(request, out, is_fresh, address_of(out));
   const bool is_flat = all.is_flat(out);
@@ -337,7 +337,8 @@ void write(Deferred& deferred, const Elementwise& what,
   deferred.needs.add_out(out);
 }
 
-Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
+Tensor defer_planned(const Elementwise& what,
+                     std::span<const TorchOperand> operands,
                      const Tensor& out = {},
                      std::int64_t most = size_threshold()) {
   auto planned = plan(what, operands, out, std::nullopt, most);
@@ -347,20 +348,21 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
   return std::move(planned->out);
 }
 [[gnu::noinline]] Tensor defer_planned(const Elementwise& what,
-                                       const Operand& one) {
+                                       const TorchOperand& one) {
   return defer_planned(what, {&one, 1});
 }
 [[gnu::noinline]] Tensor defer_planned(const Elementwise& what,
-                                       const Operand& one, const Operand& other,
+                                       const TorchOperand& one,
+                                       const TorchOperand& other,
                                        const Tensor& out = {}) {
-  const Operand operands[] = {one, other};
+  const TorchOperand operands[] = {one, other};
   return defer_planned(what, operands, out);
 }
 
 }  // namespace
 
 std::optional<Planned> plan(const Elementwise& what,
-                            std::span<const Operand> operands,
+                            std::span<const TorchOperand> operands,
                             const Tensor& out,
                             std::optional<at::ScalarType> type,
                             std::int64_t most) {
@@ -389,7 +391,7 @@ std::optional<Planned> plan(const Elementwise& what,
   const std::int64_t elems = out.defined() ? out.numel() : all.elems();
   if (elems == 0) return std::nullopt;
 
-  const Priced price{.recipe = what.recipe,
+  const Priced price{.function = what.function,
                      .type = types->promoted,
                      .elems = elems,
                      .is_cpu = device.is_cpu(),
@@ -411,15 +413,16 @@ std::optional<Planned> plan(const Elementwise& what,
   } else if (is_cast_otherwise(what, operands, types->common)) {
     return std::nullopt;
   } else {
-    planned.out = make_output(all.shape, strides_of(what.recipe, operands, all),
-                              result, *planned.site);
+    planned.out =
+        make_output(all.shape, strides_of(what.function, operands, all), result,
+                    *planned.site);
   }
   write(planned.deferred, what, operands, all, types->common, planned.out,
         !out.defined());
   return planned;
 }
 
-Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+Tensor defer(const Elementwise& what, std::span<const TorchOperand> operands,
              const Tensor& out, std::int64_t most) {
   const Tensor* first = operands[0].tensor;
   if (first != nullptr && operands.size() <= 2 && out.defined()) {

@@ -10,9 +10,9 @@
 
 namespace gpuos::bridge {
 
-/// The recipe with a factor for the second operand, of Add and Sub.
-constexpr Recipe with_factor(Recipe recipe) {
-  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+/// The function with a factor for the second operand, of Add and Sub.
+constexpr Function with_factor(Function function) {
+  return function == Function::Add ? Function::AddScaled : Function::SubScaled;
 }
 
 /// A request that was found possible, and its result.
@@ -28,13 +28,13 @@ struct Planned {
 /// dtype for Rule::Copy. An empty result leaves the operation, or its error, to
 /// PyTorch.
 std::optional<Planned> plan(const Elementwise& what,
-                            std::span<const Operand> operands,
+                            std::span<const TorchOperand> operands,
                             const Tensor& out = {},
                             std::optional<at::ScalarType> type = {},
                             std::int64_t most = size_threshold());
 
 /// Puts it off. Undefined: PyTorch must do it.
-Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+Tensor defer(const Elementwise& what, std::span<const TorchOperand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
 
 // Overloads for common calls, whose operands need no array.

@@ -62,7 +62,7 @@ ByteRange range_of(const Tensor& tensor) {
 
 }  // namespace
 
-bool is_bool(const Operand& operand) {
+bool is_bool(const TorchOperand& operand) {
   return operand.is_number() ? operand.number.isBoolean()
                              : operand.tensor->scalar_type() == at::kBool;
 }
@@ -84,12 +84,12 @@ std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
   }
 }
 
-bool broadcast(std::span<const Operand> operands, Broadcast& all) {
-  for (const Operand& operand : operands)
+bool broadcast(std::span<const TorchOperand> operands, Broadcast& all) {
+  for (const TorchOperand& operand : operands)
     if (!operand.is_number() &&
         !broadcast_to(operand.tensor->sizes(), all.shape))
       return false;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) continue;
     const Tensor& tensor = *operand.tensor;
     const bool is_whole = tensor.sizes() == at::IntArrayRef(all.shape);

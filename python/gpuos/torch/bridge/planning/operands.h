@@ -17,7 +17,7 @@
 namespace gpuos::bridge {
 
 /// A tensor, or a number.
-struct Operand {
+struct TorchOperand {
   const Tensor* tensor = nullptr;
   c10::Scalar number{};
 
@@ -25,7 +25,7 @@ struct Operand {
 };
 
 /// Returns whether PyTorch's type of it is bool.
-bool is_bool(const Operand& operand);
+bool is_bool(const TorchOperand& operand);
 
 /// Returns the number of a 0-d tensor that PyTorch made of one, or null for any
 /// other tensor.
@@ -86,7 +86,7 @@ struct Broadcast {
 
 /// Broadcasts the operands to each other and to the shape that `all` has.
 /// False: they do not fit.
-bool broadcast(std::span<const Operand> operands, Broadcast& all);
+bool broadcast(std::span<const TorchOperand> operands, Broadcast& all);
 
 /// `strides` are in elements. Rank 0 to 8.
 TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,

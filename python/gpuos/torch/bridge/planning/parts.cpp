@@ -8,14 +8,14 @@ namespace {
 /// Returns whether PyTorch makes an element of the number that is operand `i`.
 /// Other operators keep it as exact as they compute, or the result is the same.
 bool rounds_number(const Elementwise& what, std::size_t i, bool is_cpu) {
-  switch (what.recipe) {
-    case Recipe::Add:
-    case Recipe::Subtract:
-    case Recipe::AddScaled:
-    case Recipe::SubScaled:
+  switch (what.function) {
+    case Function::Add:
+    case Function::Subtract:
+    case Function::AddScaled:
+    case Function::SubScaled:
       return is_cpu;
-    case Recipe::Multiply:
-    case Recipe::Divide:
+    case Function::Multiply:
+    case Function::Divide:
       return is_cpu && i == 0;
     default:
       return what.rule == Rule::Comparison;

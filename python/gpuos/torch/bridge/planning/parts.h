@@ -8,7 +8,7 @@
 
 namespace gpuos::bridge {
 
-/// Operand `i` of an operation that computes in `common`.
+/// TorchOperand `i` of an operation that computes in `common`.
 void put_number(Request& request, std::size_t i, const c10::Scalar& number,
                 const Elementwise& what, at::ScalarType common, bool is_cpu);
 /// Overload for a number that is no integer, or where `common` is floating.

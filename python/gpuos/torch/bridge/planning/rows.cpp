@@ -40,26 +40,26 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
   // PyTorch casts the elements first, which changes their values.
   if (wanted && is_half(*wanted) && type != *wanted && !is_by_name)
     return std::nullopt;
-  switch (what.recipe) {
-    case Recipe::Argmax:
-    case Recipe::Argmin:
+  switch (what.function) {
+    case Function::Argmax:
+    case Function::Argmin:
       if (type == at::kBool) return std::nullopt;
       return RowTypes{opmath_of(type), at::kLong};
-    case Recipe::Any:
-    case Recipe::All:
+    case Function::Any:
+    case Function::All:
       // PyTorch gives uint8 for uint8.
       if (type == at::kByte) return std::nullopt;
       return RowTypes{opmath_of(type), at::kBool};
-    case Recipe::Amax:
-    case Recipe::Amin:
+    case Function::Amax:
+    case Function::Amin:
       if (type == at::kBool) return std::nullopt;
       return RowTypes{opmath_of(type), type};
-    case Recipe::Prod:
+    case Function::Prod:
       // PyTorch's CPU kernels round each product of elements to a half type.
       if (is_half(wanted.value_or(type)) && tensor.is_cpu() && !is_by_name)
         return std::nullopt;
       [[fallthrough]];
-    case Recipe::Sum: {
+    case Function::Sum: {
       const auto result =
           wanted.value_or(floating ? type : at::ScalarType::Long);
       if (!dtype_of(result) || result == at::kBool ||
@@ -70,7 +70,7 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
     default: {
       const auto result = wanted.value_or(type);
       // It refuses a norm of whole numbers, and some dtypes of others.
-      if (what.recipe == Recipe::Norm && result != type && !is_by_name)
+      if (what.function == Function::Norm && result != type && !is_by_name)
         return std::nullopt;
       if (!at::isFloatingType(result)) return std::nullopt;
       return RowTypes{opmath_of(result), result};
@@ -133,13 +133,13 @@ std::int64_t rows_of(const Tensor& tensor, std::uint8_t axes) {
 }
 
 /// Returns whether PyTorch raises or warns.
-bool is_refused(Recipe recipe, const Tensor& tensor, std::uint8_t axes,
+bool is_refused(Function function, const Tensor& tensor, std::uint8_t axes,
                 const RowArguments& arguments) {
-  switch (recipe) {
-    case Recipe::Logsumexp:
+  switch (function) {
+    case Function::Logsumexp:
       return !arguments.dims.has_value() || arguments.dims->empty();
-    case Recipe::Var:
-    case Recipe::Std: {
+    case Function::Var:
+    case Function::Std: {
       const std::int64_t elems = tensor.numel() / rows_of(tensor, axes);
       return !(static_cast<double>(elems) > arguments.number.value_or(0));
     }
@@ -162,9 +162,9 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   const bool is_by_name = most == kAnySize;
   const auto types = types_of_rows(what, tensor, arguments.type, is_by_name);
   if (!axes || !types) return std::nullopt;
-  if (!is_by_name && is_refused(what.recipe, tensor, *axes, arguments))
+  if (!is_by_name && is_refused(what.function, tensor, *axes, arguments))
     return std::nullopt;
-  const Priced price{.recipe = what.recipe,
+  const Priced price{.function = what.function,
                      .type = tensor.scalar_type(),
                      .elems = tensor.numel(),
                      .is_cpu = tensor.is_cpu(),
@@ -181,7 +181,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   Planned planned;
   planned.loss = loss_of(price);
   planned.site = &current_site(tensor.device());
-  const Dims shape = keeps_rows(what.recipe)
+  const Dims shape = keeps_rows(what.function)
                          ? Dims(tensor.sizes().begin(), tensor.sizes().end())
                          : result_shape(tensor, *axes, arguments.keepdims);
   if (given.defined()) {
@@ -196,7 +196,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
-  request.function = function_of(what.recipe);
+  request.function = function_of(what.function);
   request.compute = *dtype_of(types->compute);
   request.out_dtype = *dtype_of(types->result);
   request.axes = *axes;

@@ -8,7 +8,7 @@
 namespace gpuos::bridge {
 
 struct Rows {
-  Recipe recipe{};
+  Function function{};
 };
 
 struct RowArguments {

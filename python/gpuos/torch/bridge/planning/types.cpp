@@ -50,9 +50,10 @@ bool is_product_of_halves(double exponent, at::ScalarType type,
          (exponent == 3 || exponent == -2);
 }
 
-std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
+std::optional<at::ScalarType> promoted_type(
+    std::span<const TorchOperand> operands) {
   at::native::ResultTypeState state;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (operand.is_number()) {
       if (operand.number.isComplex()) return std::nullopt;
       state = at::native::update_result_type_state(operand.number, state);
@@ -64,30 +65,30 @@ std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
 }
 
 /// Conditions and masks are bool. For other dtypes PyTorch warns or raises.
-bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
+bool has_bool_condition(Rule rule, std::span<const TorchOperand> operands) {
   if (rule != Rule::Select && rule != Rule::Masked) return true;
-  const Operand& condition = operands[rule == Rule::Select ? 0 : 1];
+  const TorchOperand& condition = operands[rule == Rule::Select ? 0 : 1];
   return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
 }
 
 /// Returns whether PyTorch refuses these operands or has special rules for
 /// them.
 bool has_special_types(const Elementwise& what,
-                       std::span<const Operand> operands) {
-  const bool subtracts =
-      what.recipe == Recipe::Subtract || what.recipe == Recipe::SubScaled;
-  const bool clamps = what.recipe == Recipe::Clamp ||
-                      what.recipe == Recipe::ClampMin ||
-                      what.recipe == Recipe::ClampMax;
+                       std::span<const TorchOperand> operands) {
+  const bool subtracts = what.function == Function::Subtract ||
+                         what.function == Function::SubScaled;
+  const bool clamps = what.function == Function::Clamp ||
+                      what.function == Function::ClampMin ||
+                      what.function == Function::ClampMax;
   const Tensor* first = operands[0].tensor;
-  for (const Operand& operand : operands) {
+  for (const TorchOperand& operand : operands) {
     if (subtracts && is_bool(operand)) return true;
     if (operand.is_number()) continue;
     const at::ScalarType type = operand.tensor->scalar_type();
     if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
     // The meaning of bounds of another dtype depends on the device.
     if (clamps && first != nullptr && type != first->scalar_type()) return true;
-    if (rounds_quotient(what.recipe) && is_half(type)) return true;
+    if (rounds_quotient(what.function) && is_half(type)) return true;
   }
   return false;
 }
@@ -97,14 +98,14 @@ bool has_special_types(const Elementwise& what,
 /// and divisors of one element as numbers. Operators that select an operand
 /// round once.
 bool is_rounded_first(const Elementwise& what,
-                      std::span<const Operand> operands,
+                      std::span<const TorchOperand> operands,
                       at::ScalarType common) {
   if (!is_half(common) || what.rule == Rule::Copy ||
       what.rule == Rule::Select || what.rule == Rule::Masked ||
       what.rule == Rule::Fill)
     return false;
   const bool keeps_last =
-      what.recipe == Recipe::Multiply || what.recipe == Recipe::Divide;
+      what.function == Function::Multiply || what.function == Function::Divide;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].is_number()) continue;
     const Tensor& tensor = *operands[i].tensor;
@@ -160,28 +161,28 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common, c10::Device device) {
   // On a GPU some overloads refuse a number that the dtype cannot hold.
-  if (device.is_cpu() && takes_any_number(what.recipe) &&
+  if (device.is_cpu() && takes_any_number(what.function) &&
       at::isFloatingType(common))
     return false;
   if (!fits(number, common)) return true;
-  switch (what.recipe) {
-    case Recipe::Power:
+  switch (what.function) {
+    case Function::Power:
       if (is_product_of_halves(number.toDouble(), common, device)) return true;
       [[fallthrough]];
-    case Recipe::TorchRemainder:
-    case Recipe::Fmod:
+    case Function::TorchRemainder:
+    case Function::Fmod:
       return !fits_as_rounded(number.toDouble(), common);
-    case Recipe::Elu:
-    case Recipe::LeakyRelu:
-    case Recipe::Softplus:
+    case Function::Elu:
+    case Function::LeakyRelu:
+    case Function::Softplus:
       return !std::isfinite(number.toDouble());
     default:
       return false;
   }
 }
 
-std::span<const Operand> typed_operands(Rule rule,
-                                        std::span<const Operand> operands) {
+std::span<const TorchOperand> typed_operands(
+    Rule rule, std::span<const TorchOperand> operands) {
   if (rule == Rule::Select) return operands.subspan(1);
   if (rule == Rule::Masked) return operands.first(1);
   if (rule == Rule::Fill) return operands.subspan(2);
@@ -189,7 +190,7 @@ std::span<const Operand> typed_operands(Rule rule,
 }
 
 std::optional<ResultTypes> types_of(const Elementwise& what,
-                                    std::span<const Operand> operands,
+                                    std::span<const TorchOperand> operands,
                                     c10::Device device) {
   if (!has_bool_condition(what.rule, operands) ||
       has_special_types(what, operands))
@@ -199,18 +200,18 @@ std::optional<ResultTypes> types_of(const Elementwise& what,
   const auto types = types_by(what.rule, *promoted);
   if (!types) return std::nullopt;
   const auto [common, result] = *types;
-  for (const Operand& operand : operands)
+  for (const TorchOperand& operand : operands)
     if (operand.is_number() && is_unusual(operand.number, what, common, device))
       return std::nullopt;
   if (is_rounded_first(what, operands, common)) return std::nullopt;
   return ResultTypes{*promoted, common, result};
 }
 
-DType compute_type(Recipe recipe, at::ScalarType common, bool is_cpu) {
+DType compute_type(Function function, at::ScalarType common, bool is_cpu) {
   // PyTorch's kernels of the CPU add a product of float32 without rounding it.
   // In float64 the product is exact.
   const bool adds_product =
-      recipe == Recipe::AddScaled || recipe == Recipe::SubScaled;
+      function == Function::AddScaled || function == Function::SubScaled;
   return *dtype_of(is_cpu && adds_product && common == at::kFloat
                        ? at::kDouble
                        : opmath_of(common));

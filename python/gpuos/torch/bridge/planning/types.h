@@ -32,7 +32,7 @@ enum class Rule : std::uint8_t {
 
 /// The parts of an operation that do not change from call to call.
 struct Elementwise {
-  Recipe recipe{};
+  Function function{};
   Rule rule{};
 };
 
@@ -43,8 +43,8 @@ constexpr bool gives_bool(Rule rule) {
 }
 /// Returns whether the quotient is rounded to the dtype, and then to a whole
 /// number.
-constexpr bool rounds_quotient(Recipe recipe) {
-  return recipe == Recipe::FloorDivide || recipe == Recipe::DivTrunc;
+constexpr bool rounds_quotient(Function function) {
+  return function == Function::FloorDivide || function == Function::DivTrunc;
 }
 
 /// Empty for dtypes that are left to PyTorch.
@@ -88,18 +88,18 @@ inline at::ScalarType opmath_of(at::ScalarType type) {
 bool fits(const c10::Scalar& number, at::ScalarType common);
 /// Returns whether PyTorch computes with any number and a floating dtype in the
 /// usual way, also with one that the dtype has no room for.
-constexpr bool takes_any_number(Recipe recipe) {
-  switch (recipe) {
-    case Recipe::Add:
-    case Recipe::Subtract:
-    case Recipe::Multiply:
-    case Recipe::Divide:
-    case Recipe::Less:
-    case Recipe::LessEqual:
-    case Recipe::Greater:
-    case Recipe::GreaterEqual:
-    case Recipe::Equal:
-    case Recipe::NotEqual:
+constexpr bool takes_any_number(Function function) {
+  switch (function) {
+    case Function::Add:
+    case Function::Subtract:
+    case Function::Multiply:
+    case Function::Divide:
+    case Function::Less:
+    case Function::LessEqual:
+    case Function::Greater:
+    case Function::GreaterEqual:
+    case Function::Equal:
+    case Function::NotEqual:
       return true;
     default:
       return false;
@@ -109,7 +109,7 @@ constexpr bool takes_any_number(Recipe recipe) {
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common, c10::Device device);
 
-struct Operand;
+struct TorchOperand;
 
 struct ResultTypes {
   at::ScalarType promoted{};  // the dtype of the operands that decide it
@@ -120,12 +120,12 @@ struct ResultTypes {
 /// Decides the dtypes of an operation on a device. Empty if PyTorch would
 /// raise, or computes it in a way that is not ours.
 std::optional<ResultTypes> types_of(const Elementwise& what,
-                                    std::span<const Operand> operands,
+                                    std::span<const TorchOperand> operands,
                                     c10::Device device);
 /// Returns the operands that decide the dtype: not conditions and masks.
-std::span<const Operand> typed_operands(Rule rule,
-                                        std::span<const Operand> operands);
+std::span<const TorchOperand> typed_operands(
+    Rule rule, std::span<const TorchOperand> operands);
 /// Returns the dtype that requests compute in.
-DType compute_type(Recipe recipe, at::ScalarType common, bool is_cpu);
+DType compute_type(Function function, at::ScalarType common, bool is_cpu);
 
 }  // namespace gpuos::bridge

@@ -103,6 +103,6 @@ const RequestFunction kFunctions[] = {
 };
 
 static_assert(std::size(kFunctions) ==
-              static_cast<std::size_t>(Recipe::RmsNormPlain) + 1);
+              static_cast<std::size_t>(Function::RmsNormPlain) + 1);
 
 }  // namespace gpuos::bridge

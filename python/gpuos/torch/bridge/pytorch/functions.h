@@ -10,8 +10,8 @@
 
 namespace gpuos::bridge {
 
-// X(recipe, operands, result): functions of PyTorch (ATen) that differ from the
-// vocabulary's or are missing there. `x` has the operands.
+// X(function, operands, result): functions of PyTorch (ATen) that differ from
+// the vocabulary's or are missing there. `x` has the operands.
 #define GPUOS_TORCH_FUNCTIONS(X)                                              \
   X(AddScaled, 3, x[0] + x[2] * x[1])                                         \
   X(SubScaled, 3, x[0] - x[2] * x[1])                                         \
@@ -77,7 +77,7 @@ namespace gpuos::bridge {
 
 /// Names the function that a request computes, from the vocabulary or from one
 /// of the lists above. For comparisons `compute` is the operands' dtype.
-enum class Recipe : std::uint16_t {
+enum class Function : std::uint16_t {
 #define GPUOS_NAME(name, ...) name,
   GPUOS_UNARY_FUNCTIONS(GPUOS_NAME) GPUOS_BINARY_FUNCTIONS(GPUOS_NAME)
       GPUOS_COMPARISONS(GPUOS_NAME) GPUOS_TESTS(GPUOS_NAME) Copy,
@@ -100,29 +100,29 @@ inline constexpr std::uint8_t kOperands[] = {
 #undef GPUOS_COUNT
 };
 
-/// Returns the number of operands of an elementwise recipe, and 0 for the
+/// Returns the number of operands of an elementwise function, and 0 for the
 /// others.
-constexpr std::size_t operands_of(Recipe recipe) noexcept {
-  const auto place = static_cast<std::size_t>(recipe);
+constexpr std::size_t operands_of(Function function) noexcept {
+  const auto place = static_cast<std::size_t>(function);
   return place < std::size(kOperands) ? kOperands[place] : 0;
 }
 
-/// The functions in the order of Recipe.
+/// The functions in the order of Function.
 extern const RequestFunction kFunctions[];
 
-inline const RequestFunction* function_of(Recipe recipe) noexcept {
-  return &kFunctions[static_cast<std::size_t>(recipe)];
+inline const RequestFunction* function_of(Function function) noexcept {
+  return &kFunctions[static_cast<std::size_t>(function)];
 }
 
-constexpr bool is_reducing(Recipe recipe) noexcept {
-  return recipe >= Recipe::Sum && recipe < Recipe::Softmax;
+constexpr bool is_reducing(Function function) noexcept {
+  return function >= Function::Sum && function < Function::Softmax;
 }
 /// Returns whether the result of a function of rows has the operand's shape.
-constexpr bool keeps_rows(Recipe recipe) noexcept {
-  return recipe >= Recipe::Softmax;
+constexpr bool keeps_rows(Function function) noexcept {
+  return function >= Function::Softmax;
 }
-constexpr bool is_row_recipe(Recipe recipe) noexcept {
-  return recipe >= Recipe::Sum;
+constexpr bool is_row_function(Function function) noexcept {
+  return function >= Function::Sum;
 }
 
 }  // namespace gpuos::bridge

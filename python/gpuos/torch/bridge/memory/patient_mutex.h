@@ -23,11 +23,11 @@ inline void cpu_relax() noexcept {
 /// plain store, like the runtime's (cpp/base/quick_mutex.h). Every operation
 /// does both. Releasing wakes no thread: a thread that finds it held polls at
 /// intervals.
-class QuickMutex {
+class PatientMutex {
  public:
-  QuickMutex() = default;
-  QuickMutex(const QuickMutex&) = delete;
-  QuickMutex& operator=(const QuickMutex&) = delete;
+  PatientMutex() = default;
+  PatientMutex(const PatientMutex&) = delete;
+  PatientMutex& operator=(const PatientMutex&) = delete;
 
   void lock() noexcept {
     // Pairs with unlock().

@@ -1,4 +1,4 @@
-// Each elementwise recipe, compared with a reference in double.
+// Each elementwise function, compared with a reference in double.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 using Args = std::array<double, 4>;
 
 struct Case {
-  Recipe recipe;
+  Function function;
   int arrays;
   std::vector<double> numbers;  // after the arrays
   double (*reference)(const Args&);
@@ -56,20 +56,20 @@ double limited(double x) { return least(most(x + 3, 0), 6); }
     (void)x;                        \
     return expression;              \
   }
-#define GPUOS_UNARY(recipe, expression) \
-  {Recipe::recipe, 1, {}, GPUOS_REFERENCE(expression)}
-#define GPUOS_BINARY(recipe, expression) \
-  {Recipe::recipe, 2, {}, GPUOS_REFERENCE(expression)}
-#define GPUOS_TEST_OF(recipe, arrays, expression) \
-  {Recipe::recipe, arrays, {}, GPUOS_REFERENCE(expression), true}
+#define GPUOS_UNARY(function, expression) \
+  {Function::function, 1, {}, GPUOS_REFERENCE(expression)}
+#define GPUOS_BINARY(function, expression) \
+  {Function::function, 2, {}, GPUOS_REFERENCE(expression)}
+#define GPUOS_TEST_OF(function, arrays, expression) \
+  {Function::function, arrays, {}, GPUOS_REFERENCE(expression), true}
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       GPUOS_UNARY(Copy, x[0]),
       GPUOS_BINARY(Add, x[0] + x[1]),
-      {Recipe::AddScaled, 2, {0.75}, GPUOS_REFERENCE(x[0] + x[2] * x[1])},
+      {Function::AddScaled, 2, {0.75}, GPUOS_REFERENCE(x[0] + x[2] * x[1])},
       GPUOS_BINARY(Subtract, x[0] - x[1]),
-      {Recipe::SubScaled, 2, {0.75}, GPUOS_REFERENCE(x[0] - x[2] * x[1])},
+      {Function::SubScaled, 2, {0.75}, GPUOS_REFERENCE(x[0] - x[2] * x[1])},
       GPUOS_BINARY(Multiply, x[0] * x[1]),
       GPUOS_BINARY(Divide, x[0] / x[1]),
       GPUOS_BINARY(FloorDivide, floor_quotient(x[0], x[1])),
@@ -94,20 +94,20 @@ const std::vector<Case>& cases() {
       GPUOS_TEST_OF(LogicalAnd, 2, x[0] != 0 && x[1] != 0),
       GPUOS_TEST_OF(LogicalOr, 2, x[0] != 0 || x[1] != 0),
       GPUOS_TEST_OF(LogicalXor, 2, (x[0] != 0) != (x[1] != 0)),
-      {Recipe::Where, 3, {}, GPUOS_REFERENCE(x[0] != 0 ? x[1] : x[2])},
-      {Recipe::MaskedFill, 2, {1.5}, GPUOS_REFERENCE(x[1] != 0 ? 1.5 : x[0])},
-      {Recipe::Lerp,
+      {Function::Where, 3, {}, GPUOS_REFERENCE(x[0] != 0 ? x[1] : x[2])},
+      {Function::MaskedFill, 2, {1.5}, GPUOS_REFERENCE(x[1] != 0 ? 1.5 : x[0])},
+      {Function::Lerp,
        3,
        {},
        GPUOS_REFERENCE(std::abs(x[2]) < 0.5
                            ? x[0] + x[2] * (x[1] - x[0])
                            : x[1] - (x[1] - x[0]) * (1 - x[2]))},
-      {Recipe::Addcmul, 3, {0.5}, GPUOS_REFERENCE(x[0] + x[3] * x[1] * x[2])},
-      {Recipe::Addcdiv, 3, {0.5}, GPUOS_REFERENCE(x[0] + x[3] * x[1] / x[2])},
-      {Recipe::Clamp, 1, {-1, 2}, GPUOS_REFERENCE(least(most(x[0], -1), 2))},
-      {Recipe::Clamp, 3, {}, GPUOS_REFERENCE(least(most(x[0], x[1]), x[2]))},
-      {Recipe::ClampMin, 1, {0.5}, GPUOS_REFERENCE(most(x[0], 0.5))},
-      {Recipe::ClampMax, 1, {0.5}, GPUOS_REFERENCE(least(x[0], 0.5))},
+      {Function::Addcmul, 3, {0.5}, GPUOS_REFERENCE(x[0] + x[3] * x[1] * x[2])},
+      {Function::Addcdiv, 3, {0.5}, GPUOS_REFERENCE(x[0] + x[3] * x[1] / x[2])},
+      {Function::Clamp, 1, {-1, 2}, GPUOS_REFERENCE(least(most(x[0], -1), 2))},
+      {Function::Clamp, 3, {}, GPUOS_REFERENCE(least(most(x[0], x[1]), x[2]))},
+      {Function::ClampMin, 1, {0.5}, GPUOS_REFERENCE(most(x[0], 0.5))},
+      {Function::ClampMax, 1, {0.5}, GPUOS_REFERENCE(least(x[0], 0.5))},
       GPUOS_UNARY(Negative, -x[0]),
       GPUOS_UNARY(Absolute, std::abs(x[0])),
       GPUOS_UNARY(TorchSign, (x[0] > 0) - (x[0] < 0)),
@@ -146,15 +146,15 @@ const std::vector<Case>& cases() {
       GPUOS_UNARY(LogSigmoid,
                   least(0, x[0]) - std::log1p(std::exp(-std::abs(x[0])))),
       GPUOS_UNARY(Relu, most(x[0], 0)),
-      {Recipe::LeakyRelu,
+      {Function::LeakyRelu,
        1,
        {0.25},
        GPUOS_REFERENCE(x[0] > 0 ? x[0] : 0.25 * x[0])},
-      {Recipe::Elu,
+      {Function::Elu,
        1,
        {1.5, 2, 0.5},
        GPUOS_REFERENCE(x[0] > 0 ? 2 * x[0] : std::expm1(x[0] * 0.5) * 3)},
-      {Recipe::Softplus, 1, {2, 20}, GPUOS_REFERENCE(softplus(x[0], 2, 20))},
+      {Function::Softplus, 1, {2, 20}, GPUOS_REFERENCE(softplus(x[0], 2, 20))},
       // x * sigmoid(x) is no number at -inf, and 0 in gpuos.
       GPUOS_UNARY(Silu, x[0] == -INFINITY ? 0 : x[0] * sigmoid(x[0])),
       GPUOS_UNARY(Mish, x[0] * std::tanh(softplus(x[0], 1, 20))),
@@ -168,8 +168,14 @@ const std::vector<Case>& cases() {
                                        (x[0] + 0.044715 * x[0] * x[0] * x[0]))),
       GPUOS_UNARY(Hardsigmoid, limited(x[0]) / 6),
       GPUOS_UNARY(Hardswish, x[0] * limited(x[0]) / 6),
-      {Recipe::Hardtanh, 1, {-2, 1}, GPUOS_REFERENCE(least(most(x[0], -2), 1))},
-      {Recipe::Threshold, 1, {0.5, 7}, GPUOS_REFERENCE(x[0] <= 0.5 ? 7 : x[0])},
+      {Function::Hardtanh,
+       1,
+       {-2, 1},
+       GPUOS_REFERENCE(least(most(x[0], -2), 1))},
+      {Function::Threshold,
+       1,
+       {0.5, 7},
+       GPUOS_REFERENCE(x[0] <= 0.5 ? 7 : x[0])},
       GPUOS_TEST_OF(Isnan, 1, std::isnan(x[0])),
       GPUOS_TEST_OF(Signbit, 1, std::signbit(x[0])),
       GPUOS_TEST_OF(Isinf, 1, std::isinf(x[0])),
@@ -177,7 +183,7 @@ const std::vector<Case>& cases() {
       GPUOS_TEST_OF(LogicalNot, 1, x[0] == 0),
       GPUOS_BINARY(SigmoidBackward, x[0] * (1 - x[1]) * x[1]),
       GPUOS_BINARY(TanhBackward, x[0] * (1 - x[1] * x[1])),
-      {Recipe::ThresholdBackward,
+      {Function::ThresholdBackward,
        2,
        {0.5},
        GPUOS_REFERENCE(x[1] <= 0.5 ? 0 : x[0])},
@@ -228,7 +234,7 @@ bool is_close(DType dtype, double got, double expected) {
          error_of(dtype) * std::max(std::abs(expected), least_size);
 }
 
-class RecipeContract : public Contract {
+class FunctionContract : public Contract {
  protected:
   void check(const Case& tried, DType dtype) {
     std::array<std::vector<double>, 3> values;
@@ -246,7 +252,7 @@ class RecipeContract : public Contract {
     for (const double number : tried.numbers) operands.emplace_back(number);
     const DType out_dtype = tried.is_test ? DType::Bool : dtype;
     const DeviceArray<std::uint8_t> out(runtime(), kPairs * size_of(out_dtype));
-    run_request(runtime(), tried.recipe, operand_of(out, out_dtype), operands,
+    run_request(runtime(), tried.function, operand_of(out, out_dtype), operands,
                 {.is_fresh = true,
                  .compute = dtype == DType::Float16 ? DType::Float32 : dtype});
     const auto bytes = out.read();
@@ -260,38 +266,38 @@ class RecipeContract : public Contract {
           tried.is_test ? bytes[i]
                         : number_at(dtype, bytes.data() + i * size_of(dtype));
       ASSERT_TRUE(is_close(dtype, got, expected))
-          << "recipe " << static_cast<int>(tried.recipe) << " of "
+          << "function " << static_cast<int>(tried.function) << " of "
           << name_of(dtype) << " " << args[0] << ", " << args[1] << ", "
           << args[2] << ": got " << got << ", expected " << expected;
     }
   }
 };
-GPUOS_INSTANTIATE_CONTRACT(RecipeContract);
+GPUOS_INSTANTIATE_CONTRACT(FunctionContract);
 
-TEST_P(RecipeContract, RealNumbersGiveWhatPyTorchGives) {
+TEST_P(FunctionContract, RealNumbersGiveWhatPyTorchGives) {
   for (const Case& tried : cases())
     for (const DType dtype : {DType::Float32, DType::Float64, DType::Float16})
       ASSERT_NO_FATAL_FAILURE(check(tried, dtype));
 }
 
-TEST_P(RecipeContract, HalfTypesAreRoundedOnce) {
+TEST_P(FunctionContract, HalfTypesAreRoundedOnce) {
   // 3 * 0.8 is 2.4, and the next half to 2050.4 is 2050.
   const DeviceArray<std::uint8_t> x(runtime(),
                                     bytes_of(DType::Float16, {2048.0}));
   const DeviceArray<std::uint8_t> y(runtime(), bytes_of(DType::Float16, {0.8}));
   const DeviceArray<std::uint8_t> out(runtime(), 2);
   const DType half = DType::Float16;
-  run_request(runtime(), Recipe::AddScaled, operand_of(out, half),
+  run_request(runtime(), Function::AddScaled, operand_of(out, half),
               {operand_of(x, half), operand_of(y, half), 3.0});
   EXPECT_EQ(number_at(DType::Float16, out.read().data()), 2050);
 }
 
 // The runner counts on it when it fills a task.
-TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
+TEST(Functions, HaveNoMoreNumbersThanTheyAreCountedWith) {
   for (const Case& tried : cases()) {
     for (const DType dtype : {DType::Float32, DType::Float16, DType::Int32}) {
       Request request;
-      request.function = bridge::function_of(tried.recipe);
+      request.function = bridge::function_of(tried.function);
       request.operands =
           static_cast<std::uint8_t>(tried.arrays + tried.numbers.size());
       request.compute = dtype;
@@ -311,7 +317,7 @@ TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
       }
       EXPECT_LE(program.plan()->fused.passes[0].scalars.size(),
                 part.arguments() - part.inputs().size())
-          << "recipe " << static_cast<int>(tried.recipe);
+          << "function " << static_cast<int>(tried.function);
     }
   }
 }
