@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -248,7 +248,7 @@ def pending() -> int:
     return 0 if module is None else int(module.pending())
 
 
-def stats() -> dict[str, int]:
+def stats() -> dict[str, Any]:
     """Return counters since the bridge was loaded.
 
     ``intercepted`` counts deferred operations, and ``left`` those that passed
@@ -259,10 +259,19 @@ def stats() -> dict[str, int]:
     ``unwritten`` results that were not needed, and ``pending`` waiting
     operations. ``compiling`` counts parts of programs that are being compiled
     or soon will be. ``eager`` counts schedulers that were entered without a
-    bridge. Before the bridge is loaded, all others are 0.
+    bridge.
+
+    Two dicts say more. ``causes`` counts flushes by the operator of PyTorch,
+    such as ``aten::mm``, or the event that caused them. ``run_by_pytorch``
+    counts operators that PyTorch ran inside of schedulers.
+
+    Before the bridge is loaded, all others are 0 or empty.
     """
     module = bridge_if_loaded()
-    counted = (
-        dict.fromkeys(_STATS.split(), 0) if module is None else module.stats()
-    )
+    counted: dict[str, Any]
+    if module is None:
+        nothing = dict.fromkeys(_STATS.split(), 0)
+        counted = {**nothing, "causes": {}, "run_by_pytorch": {}}
+    else:
+        counted = module.stats()
     return {**counted, "eager": scheduling.count_of_eager()}

@@ -1,5 +1,6 @@
 """Memory, time and order: what a flush owes, and what outlives what."""
 
+import collections
 import gc
 import time
 
@@ -126,15 +127,36 @@ def test_shortest_interval_of_all_schedulers_counts(device):
 def test_stats_count(device):
     a = torch.ones(ELEMS, device=device)
     before = gt.stats()
-    with scheduler(takes=3):
+    with scheduler(takes=7):
         b = (a + a) * 2 - 1
         torch.cumsum(b, 0)
+        for _ in range(2):
+            (b + 1).sum().item()
+        gt.flush()
+    with scheduler(takes=1):
+        b + 1
     after = gt.stats()
-    assert after["intercepted"] - before["intercepted"] == 3
-    assert after["unwritten"] - before["unwritten"] == 2
-    assert after["flushes"] > before["flushes"]
+    assert after["intercepted"] - before["intercepted"] == 8
+    assert after["unwritten"] - before["unwritten"] >= 2
     assert after["fallbacks"] > before["fallbacks"]
     assert after["pending"] == 0
+
+    def new(name):
+        counts = collections.Counter(after[name])
+        counts.subtract(before[name])
+        return {cause: count for cause, count in counts.items() if count}
+
+    causes = new("causes")
+    assert causes == {
+        "aten::cumsum": 1,
+        "aten::_local_scalar_dense": 2,
+        "end of a scheduler": 1,
+    }
+    assert sum(causes.values()) == after["flushes"] - before["flushes"]
+    assert new("run_by_pytorch") == {
+        "aten::cumsum": 1,
+        "aten::_local_scalar_dense": 2,
+    }
 
 
 def test_seed_name_of_the_scheduler(device):

@@ -39,7 +39,8 @@ void order_behind(const Tensor& tensor, const Runtime* runtime) {
   const bool was_marked = is_marked(tensor);
   // Our runtimes order their own submissions. Their marks carry no other
   // information.
-  if (pending.size() != 0 || (was_marked && !is_ours)) pending.flush();
+  if (pending.size() != 0 || (was_marked && !is_ours))
+    pending.flush("submission to a runtime");
   if (is_ours || was_marked) wait_for_stream(tensor);
   if (!is_ours) return;
   if (has_memory(tensor)) unwatch(storage_of(tensor));  // for its address

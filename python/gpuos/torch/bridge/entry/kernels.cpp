@@ -54,6 +54,12 @@ bool is_apart_if_tensor(const Argument& argument, bool writes) {
     return !std::is_convertible_v<Argument, at::TensorList>;
 }
 
+template <typename Op>
+const c10::OperatorName& name_of() {
+  static const c10::OperatorName name(Op::name, Op::overload_name);
+  return name;
+}
+
 /// PyTorch does it: at once, or after another look below autograd.
 template <typename Op, typename First, typename... Rest>
 decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
@@ -62,12 +68,13 @@ decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
   if (passes_through && !keys.has_any(kMadeOfOthers)) {
     // All of them count as written, if one is.
     constexpr bool kWrites = std::is_reference_v<Result>;
-    const PassThrough pass(pending.is_empty() ||
-                           (is_apart_if_tensor(tensor, kWrites) && ... &&
-                            is_apart_if_tensor(rest, kWrites)));
+    const PassThrough pass(
+        name_of<Op>(),
+        pending.is_empty() || (is_apart_if_tensor(tensor, kWrites) && ... &&
+                               is_apart_if_tensor(rest, kWrites)));
     return Op::redispatch(keys & kBelowMode, tensor, rest...);
   }
-  return Op::redispatch(RedispatchKeys(keys), tensor, rest...);
+  return Op::redispatch(RedispatchKeys(keys, name_of<Op>()), tensor, rest...);
 }
 
 void note_taken(const Tensor& out) {

@@ -262,7 +262,7 @@ PyObject* leave(PyObject*, PyObject* list) {
   THPObjectPtr block(Py_NewRef(PyList_GET_ITEM(list, last)));
   if (PyList_SetSlice(list, last, last + 1, nullptr) != 0) return nullptr;
   if (go_out() && scheduler_depth == 0) {
-    pending.flush();
+    pending.flush("end of a scheduler");
     trim_slabs(kKeptBytes);
   }
   return block.release();
@@ -296,7 +296,7 @@ PyObject* without(PyObject*, PyObject* call) {
   if (PyArg_ParseTuple(call, "OO!O!", &function, &PyTuple_Type, &arguments,
                        &PyDict_Type, &names) == 0)
     return nullptr;
-  if (!pending.is_empty()) pending.flush();
+  if (!pending.is_empty()) pending.flush("a function that PyTorch runs");
   const bool was_on = c10::impl::tls_is_dispatch_key_included(kModeKey);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   PyObject* result = PyObject_Call(function, arguments, names);
@@ -304,10 +304,11 @@ PyObject* without(PyObject*, PyObject* call) {
   return result;
   END_HANDLE_TH_ERRORS
 }
-void flush() {
-  if (!pending.is_empty()) pending.flush();
+void flush_for(const Cause& cause) {
+  if (!pending.is_empty()) pending.flush(cause);
   give_back_what_was_put_aside();
 }
+void flush() { flush_for("flush"); }
 // flush_before_read(tensor) flushes if a pending request may write its memory.
 // flush_before_use(tensor) flushes also if one may read it.
 template <bool kWrites>
@@ -320,7 +321,7 @@ PyObject* flush_before(PyObject*, PyObject* object) {
       Py_RETURN_NONE;
     }
   }
-  flush();
+  flush_for("access to memory");
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -339,7 +340,7 @@ PyObject* capture(PyObject*, PyObject* begins) {
 // leave_slab(untyped storage)
 PyObject* leave_slab_of(PyObject*, PyObject* storage) {
   HANDLE_TH_ERRORS
-  if (!pending.is_empty()) pending.flush();
+  if (!pending.is_empty()) pending.flush("shared memory");
   leave_slab(THPStorage_Unpack(storage).unsafeGetStorageImpl());
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
@@ -366,6 +367,18 @@ void after_fork() {
   options = {};
 }
 
+/// Returns a dict, or null with a Python error.
+PyObject* dict_of(const Counts& counts) {
+  THPObjectPtr made(PyDict_New());
+  if (!made) return nullptr;
+  for (const auto& [name, count] : counts.all()) {
+    THPObjectPtr number(PyLong_FromUnsignedLongLong(count));
+    if (!number || PyDict_SetItemString(made, name.c_str(), number.get()) != 0)
+      return nullptr;
+  }
+  return made.release();
+}
+
 PyObject* stats(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   const RequestStats requests = pending.stats();
@@ -374,14 +387,15 @@ PyObject* stats(PyObject*, PyObject*) {
     return static_cast<unsigned long long>(value);
   };
   return Py_BuildValue(
-      "{s:K,s:K,s:K,s:L,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
+      "{s:K,s:K,s:K,s:L,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:N}", "intercepted",
       number(counters.intercepted), "fallbacks", number(counters.fallbacks),
       "left", number(counters.left), "saved_ns",
       static_cast<long long>(counters.saved), "flushes",
       number(counters.flushes), "tasks", number(requests.tasks), "programs",
       number(requests.programs), "unwritten", number(requests.unwritten),
       "compiling", number(requests.compiling), "pending",
-      number(pending.size()));
+      number(pending.size()), "causes", dict_of(flush_causes), "run_by_pytorch",
+      dict_of(run_by_pytorch));
   END_HANDLE_TH_ERRORS
 }
 

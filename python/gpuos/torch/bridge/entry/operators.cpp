@@ -42,7 +42,7 @@ c10::ArrayRef<c10::IValue> arguments_of(const OperatorHandle& op,
 }
 
 void run_all_before(const OperatorHandle& op, const Stack& stack) {
-  if (!pending.is_empty()) pending.flush();
+  if (!pending.is_empty()) pending.flush(op.operator_name());
   for_each_tensor(arguments_of(op, stack), [](const Tensor& tensor) {
     if (is_marked(tensor)) unmark(tensor.unsafeGetTensorImpl());
   });
@@ -105,6 +105,7 @@ void run_before(const OperatorHandle& op, DispatchKeySet& keys,
 
 void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   pending.count_fallback();
+  run_by_pytorch.add(op.operator_name());
   run_before(op, keys, *stack);
   note_left();
   const WithoutMode without;
@@ -276,11 +277,12 @@ class ModeKernel : public c10::OperatorKernel {
           take_rejection() || (weighs_costs() && is_on_cpu(arguments));
     }
     if (passes_through && !keys.has_any(kMadeOfOthers)) {
-      const PassThrough pass(pending.is_empty() ||
-                             may_go_ahead(op, keys, arguments));
+      const PassThrough pass(
+          op.operator_name(),
+          pending.is_empty() || may_go_ahead(op, keys, arguments));
       op.redispatchBoxed(keys & kBelowMode, stack);
     } else {
-      op.redispatchBoxed(RedispatchKeys(keys), stack);
+      op.redispatchBoxed(RedispatchKeys(keys, op.operator_name()), stack);
     }
   }
 
@@ -303,6 +305,7 @@ class PendingKernel : public c10::OperatorKernel {
       return;
     }
     if (take_rejection()) pending.count_left();
+    run_by_pytorch.add(op.operator_name());
     run_before(op, keys, *stack);
     const WithoutMode without;
     op.redispatchBoxed(keys & kBehindPending, stack);

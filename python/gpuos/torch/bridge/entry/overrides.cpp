@@ -109,9 +109,13 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   return is_taken;
 }
 
+const char* name_of(Method method);
+
 /// False: a Python error, and PyTorch is not called.
-bool prepare_original(std::optional<PassThrough>& pass, bool writes) {
-  if (take_rejection()) pass.emplace(!writes && !pending.writes_old());
+bool prepare_original(Method method, std::optional<PassThrough>& pass,
+                      bool writes) {
+  if (take_rejection())
+    pass.emplace(name_of(method), !writes && !pending.writes_old());
   return look_around();
 }
 
@@ -135,7 +139,8 @@ PyObject* call_original(Method method, PyObject* object,
                         PyObject* const* arguments, std::size_t flags,
                         PyObject* names, bool writes = false) {
   std::optional<PassThrough> pass;
-  if (!prepare_original(pass, writes || names != nullptr)) return nullptr;
+  if (!prepare_original(method, pass, writes || names != nullptr))
+    return nullptr;
   const vectorcallfunc entry = replaced[method].entry;
   return entry != nullptr ? entry(object, arguments, flags, names)
                           : call_with_tuple(object, arguments,
@@ -216,7 +221,7 @@ PyObject* unary(PyObject* self, PyObject* nothing) {
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
     std::optional<PassThrough> pass;
-    if (!prepare_original(pass, /*writes=*/false)) return nullptr;
+    if (!prepare_original(kMethod, pass, /*writes=*/false)) return nullptr;
     return replaced[kMethod].function(self, nothing);
   } catch (...) {
     return raise_caught();
@@ -299,6 +304,8 @@ constexpr std::array<Ours, kMethods> kOurs = {{
     {"clamp", &of_all<kClampFunction, take_clamp, 2>},
     {"where", &of_all<kWhereFunction, take_where, 2>},
 }};
+
+const char* name_of(Method method) { return kOurs[method].name; }
 
 bool is_installed = false;
 

@@ -12,12 +12,15 @@ namespace gpuos::bridge {
 /// autograd, or to a kernel of PyTorch that nothing is deferred in.
 class RedispatchKeys {
  public:
-  explicit RedispatchKeys(DispatchKeySet keys) : keys_(keys & kBelowMode) {
+  /// `op` is the operator.
+  RedispatchKeys(DispatchKeySet keys, const Cause& op)
+      : keys_(keys & kBelowMode) {
     if (C10_LIKELY(!keys.has_any(kMadeOfOthers))) {
       keys_ = keys_.add(kPendingKey);
       return;
     }
-    if (!pending.is_empty()) pending.flush();
+    run_by_pytorch.add(op);
+    if (!pending.is_empty()) pending.flush(op);
     without_.emplace();
   }
 

@@ -47,7 +47,7 @@ setter set_data = nullptr;
 /// False: a Python error.
 bool run_if(bool is_wanted) {
   try {
-    if (is_wanted) pending.flush();
+    if (is_wanted) pending.flush("other memory for a tensor");
     return true;
   } catch (...) {
     raise_caught();

@@ -178,12 +178,13 @@ bool try_to_wake() {
   return true;
 }
 
-void run_before_pass(bool is_apart) {
+void run_before_pass(const Cause& op, bool is_apart) {
+  run_by_pytorch.add(op);
   pending.count_left();
   note_left();
   if (pending.is_empty()) return;
   if (!is_apart || !pending.may_wait())
-    pending.flush();
+    pending.flush(op);
   else
     pending.start_if_large();
 }

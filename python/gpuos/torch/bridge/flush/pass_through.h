@@ -28,11 +28,11 @@ inline bool is_apart(const Tensor& tensor, bool writes) {
 /// Runs all pending operations before an operation that PyTorch runs at once,
 /// unless they are independent. Its own pending inputs are marked, and run when
 /// PyTorch accesses them.
-void run_before_pass(bool is_apart);
+void run_before_pass(const Cause& op, bool is_apart);
 
 /// Removes our mode from the thread for its lifetime.
 struct PassThrough {
-  explicit PassThrough(bool is_apart) { run_before_pass(is_apart); }
+  PassThrough(const Cause& op, bool is_apart) { run_before_pass(op, is_apart); }
   WithoutMode without{};
 };
 

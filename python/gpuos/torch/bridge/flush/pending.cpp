@@ -57,7 +57,7 @@ void wait_for(const Runner& runner, const char* what, std::string& error) {
 
 Pending pending;
 
-void on_access(c10::StorageImpl*) { pending.flush(); }
+void on_access(c10::StorageImpl*) { pending.flush("access to memory"); }
 
 void Pending::Batch::clear() {
   requests.clear();
@@ -203,9 +203,9 @@ void Pending::add(std::span<const Deferred> requests, const Site& site) {
     }
     if (count_.load(std::memory_order_relaxed) > 0 &&
         batch_.site.stream != site.stream)
-      done = run_all(error);
+      done = run_all(error, "another device or stream");
     else if (is_due_before(requests.front().needs, requests.size()))
-      chunk_done = start_chunk(error);
+      chunk_done = start_chunk(error, "enough operations");
     batch_.site = site;
     for (const Deferred& request : requests) append(request);
   }
@@ -219,15 +219,15 @@ void Pending::start_now() {
   Batch done;
   {
     const std::lock_guard lock(mutex_);
-    done = start_chunk(error);
+    done = start_chunk(error, "much memory");
   }
   release(std::move(done));
   TORCH_CHECK(error.empty(), error);
 }
 
-Pending::Batch Pending::start_chunk(std::string& error) {
+Pending::Batch Pending::start_chunk(std::string& error, const Cause& cause) {
   Batch done = finish(error);
-  start(error, has_starter(batch_.site));
+  start(error, has_starter(batch_.site), cause);
   generation_.fetch_add(1, std::memory_order_relaxed);
   // Pairs with is_empty().
   count_.store(running_.requests.size(), std::memory_order_release);
@@ -246,7 +246,8 @@ void Pending::wait_for_external(std::string& error) {
   own_.fetch_sub(own, std::memory_order_release);
 }
 
-void Pending::start(std::string& error, bool in_background) {
+void Pending::start(std::string& error, bool in_background,
+                    const Cause& cause) {
   wait_for_external(error);
   start_is_wanted_.store(false, std::memory_order_relaxed);
   holds_much_.store(false, std::memory_order_relaxed);
@@ -256,6 +257,7 @@ void Pending::start(std::string& error, bool in_background) {
   running_ = std::exchange(batch_, take_spare());
   batch_.site = site;
   ++counters_.flushes;
+  flush_causes.add(cause);
   counters_.saved -= prices_of(site.is_cpu()).flush;
   if (in_background)
     starter_->start([this] { start_error_ = run(); });
@@ -317,11 +319,11 @@ Pending::Batch Pending::finish(std::string& error) {
   return std::exchange(running_, {});
 }
 
-Pending::Done Pending::run_all(std::string& error) {
+Pending::Done Pending::run_all(std::string& error, const Cause& cause) {
   if (!late_error_.empty()) error = std::exchange(late_error_, {});
   Done done;
   done.batches[0] = finish(error);
-  start(error, false);
+  start(error, false, cause);
   done.batches[1] = finish(error);
   // Pairs with is_empty(): a thread that reads 0 sees the results, or its work
   // follows their computation in the stream.
@@ -376,7 +378,7 @@ void Pending::release_all(Done done, bool unmarks) {
   for (Batch& batch : done.batches) release(std::move(batch));
 }
 
-void Pending::flush() {
+void Pending::flush(const Cause& cause) {
   std::string error;
   Done done;
   // Its destructor reads the counters, so it runs after the lock is released.
@@ -387,7 +389,7 @@ void Pending::flush() {
     const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
     if (batch_.site.is_cpu() && elems > kLittle)
       watch.emplace(elems * kMostNsAnElement);
-    done = run_all(error);
+    done = run_all(error, cause);
   }
   watch.reset();
   release_all(std::move(done), true);
@@ -400,7 +402,7 @@ void Pending::flush_behind() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
     std::string error;
-    done = run_all(error);
+    done = run_all(error, "long wait");
     late_error_ = error;
   }
   release_all(std::move(done), false);
@@ -413,7 +415,7 @@ bool Pending::lets_timer_sleep() {
 }
 
 void Pending::synchronize() {
-  flush();
+  flush("synchronize");
   std::string error;
   for (const auto& runner : all_runners())
     wait_for(*runner, "operations", error);
@@ -428,7 +430,7 @@ void Pending::shut_down() {
   Site last;
   {
     const std::lock_guard lock(mutex_);
-    done = run_all(error);  // the requests that came meanwhile
+    done = run_all(error, "shutdown");  // the requests that came meanwhile
     starter_.reset();
     for (Slabs* slabs : all_slabs()) slabs->trim(0);
     runners = retire_sites();

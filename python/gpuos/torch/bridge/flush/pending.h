@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "flush/counts.h"
 #include "flush/objects.h"
 #include "flush/options.h"
 #include "flush/starter.h"
@@ -135,7 +136,7 @@ class Pending {
   /// Runs the pending requests. On the CPU the results are ready when it
   /// returns. On a GPU they are ordered before later work in the stream.
   /// Throws: c10::Error if it failed; then those requests are gone.
-  void flush();
+  void flush(const Cause& cause);
   /// Makes the next add() start the pending operations, so that the adding
   /// thread does not wait for the running one. Without another add() nothing
   /// happens.
@@ -260,7 +261,7 @@ class Pending {
   }
   /// Hands batch_ to the workers as running_. `in_background` means that the
   /// caller continues meanwhile.
-  void start(std::string& error, bool in_background);
+  void start(std::string& error, bool in_background, const Cause& cause);
   /// Returns the number of requests after which the pending ones are started.
   std::size_t chunk() const;
   bool has_starter(const Site& site);
@@ -274,9 +275,9 @@ class Pending {
   /// Returns a spare batch, or a new one.
   Batch take_spare();
   /// Starts the next chunk. The previous chunk has finished, usually long ago.
-  Batch start_chunk(std::string& error);
+  Batch start_chunk(std::string& error, const Cause& cause);
   /// finish(), start() and finish().
-  Done run_all(std::string& error);
+  Done run_all(std::string& error, const Cause& cause);
   /// Returns whether batch_ is started before `next` is added, and `count - 1`
   /// more. Notes how long it is when a start is first found to be wanted.
   bool is_due_before(const Needs& next, std::size_t count);
