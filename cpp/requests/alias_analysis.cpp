@@ -175,34 +175,55 @@ void AliasAnalysis::divide_owners(const RequestArrays& arrays) {
     std::uint32_t before = 0;
     for (std::size_t i = 0; i < request.operands; ++i)
       if (!is_number(request, i))
-        add_part(arrays, arrays.operand(r, i, before++), of_[r].operands[i]);
-    add_part(arrays, arrays.output(r), of_[r].out);
+        add_part(arrays, arrays.operand(r, i, before++), of_[r].operands[i],
+                 false);
+    add_part(arrays, arrays.output(r), of_[r].out, true);
   }
-  // Writes to `owner` below do not change this order of the others.
   std::ranges::sort(parts_, [](const Part& a, const Part& b) {
-    return *a.owner != *b.owner ? *a.owner < *b.owner : a.low < b.low;
+    return *a.owner != *b.owner ? *a.owner < *b.owner
+                                : a.is_written > b.is_written;
   });
   for (auto first = parts_.begin(); first != parts_.end();) {
     const std::uint32_t owner = *first->owner;
     const auto end = std::find_if(first, parts_.end(), [&](const Part& part) {
       return *part.owner != owner;
     });
-    divide({first, end}, ~std::uint64_t{0});
+    divide_owner({first, end});
     first = end;
   }
 }
 
 void AliasAnalysis::add_part(const RequestArrays& arrays,
-                             const ArrayElements& array, std::uint32_t& owner) {
-  const Owner& all = owners_[owner];
-  if (!all.has_others || !all.is_written || all.is_fresh) return;
+                             const ArrayElements& array, std::uint32_t& owner,
+                             bool is_written) {
+  if (!owners_[owner].has_others) return;
   const ByteRange range = arrays.range_of(array);
   const bool is_flat = array.view == Request::kFlat;
   parts_.push_back({.owner = &owner,
                     .view = is_flat ? nullptr : &arrays.view(array.view),
                     .low = range.low,
                     .high = range.high,
-                    .dtype = array.dtype});
+                    .dtype = array.dtype,
+                    .is_written = is_written});
+}
+
+// What is written decides the parts. The written arrays come first.
+void AliasAnalysis::divide_owner(std::span<Part> parts) {
+  const auto begin_of_read = std::ranges::find(parts, false, &Part::is_written);
+  const auto written = static_cast<std::size_t>(begin_of_read - parts.begin());
+  std::vector<Part*> read;
+  for (Part& part : parts.subspan(written)) read.push_back(&part);
+  const std::uint32_t count =
+      divide(parts.first(written), read, ~std::uint64_t{0}, 0);
+  if (count < 2) return;
+  const std::uint32_t first = owners_.add_parts(*parts.front().owner, count);
+  for (const Part& part : parts) {
+    if (part.first >= part.end) continue;  // nothing writes there
+    const std::uint32_t of_array = part.end - part.first;
+    *part.owner = of_array == 1
+                      ? first + part.first
+                      : owners_.add_array(first + part.first, of_array);
+  }
 }
 
 std::uint64_t AliasAnalysis::Part::pitch_below(
@@ -228,48 +249,73 @@ std::uint64_t AliasAnalysis::Part::row_of(std::uint64_t pitch) const noexcept {
   return bytes;
 }
 
-// Gives parts that meet no other an owner of their own. The parts are of one
-// owner, and sorted.
-void AliasAnalysis::divide(std::span<Part> parts, std::uint64_t limit) {
-  const std::uint32_t owner = *parts.front().owner;
-  std::uint64_t end = parts.front().high;
-  std::size_t first = 0;
-  const auto close = [&](std::size_t next) {
-    const std::span<Part> together = parts.subspan(first, next - first);
-    if (first != 0) {
-      const std::uint32_t part = owners_.add_part(owner);
-      for (const Part& each : together) *each.owner = part;
+// Divides arrays that are written into parts that do not meet, and notes which
+// of them the others read. There were `count` parts before. Returns their
+// number then.
+std::uint32_t AliasAnalysis::divide(std::span<Part> written,
+                                    std::span<Part* const> read,
+                                    std::uint64_t limit, std::uint32_t count) {
+  std::ranges::sort(written, {}, &Part::low);
+  for (std::size_t begin = 0, next = 0; begin < written.size(); begin = next) {
+    std::uint64_t end = written[begin].high;
+    for (next = begin + 1; next < written.size() && written[next].low < end;
+         ++next)
+      end = std::max(end, written[next].high);
+    const std::span<Part> together = written.subspan(begin, next - begin);
+    const std::uint64_t low = together.front().low;
+    std::vector<Part*> inside;
+    std::vector<Part*> across;
+    for (Part* part : read)
+      if (part->low < end && part->high > low)
+        (part->low >= low && part->high <= end ? inside : across)
+            .push_back(part);
+    const std::uint32_t first = count;
+    const std::uint64_t pitch =
+        together.size() == 1 ? 0 : fold(together, inside, across, limit);
+    if (pitch != 0) {
+      count = divide(together, inside, pitch, count);
+    } else {
+      for (Part& part : together) {
+        part.first = count;
+        part.end = count + 1;
+      }
+      across.insert(across.end(), inside.begin(), inside.end());
+      ++count;
     }
-    first = next;
-    if (together.size() == 1) return;
-    const std::uint64_t pitch = fold(together, limit);
-    if (pitch != 0) divide(together, pitch);
-  };
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (parts[i].low >= end) close(i);
-    end = std::max(end, parts[i].high);
+    for (Part* part : across) {
+      part->first = std::min(part->first, first);
+      part->end = std::max(part->end, count);
+    }
   }
-  close(parts.size());
+  return count;
 }
 
 // Describes columns of one matrix by their bytes in its rows, and returns the
-// bytes between rows. Returns 0 if they are not columns.
-std::uint64_t AliasAnalysis::fold(std::span<Part> parts, std::uint64_t limit) {
-  const std::uint64_t base = parts.front().low;
+// bytes between rows. Arrays that are only read and are no columns become
+// `across`. Returns 0 if those that are written are no columns.
+std::uint64_t AliasAnalysis::fold(std::span<Part> written,
+                                  std::vector<Part*>& read,
+                                  std::vector<Part*>& across,
+                                  std::uint64_t limit) {
+  const std::uint64_t base = written.front().low;
   std::uint64_t pitch = 0;
-  for (const Part& part : parts)
+  for (const Part& part : written)
     pitch = std::max(pitch, part.pitch_below(limit));
-  if (pitch == 0) return 0;
-  const bool are_columns = std::ranges::all_of(parts, [&](const Part& part) {
+  const auto is_column = [&](const Part& part) {
     return (part.low - base) % pitch + part.row_of(pitch) <= pitch;
-  });
-  if (!are_columns) return 0;
-  for (Part& part : parts) {
+  };
+  if (pitch == 0 || !std::ranges::all_of(written, is_column)) return 0;
+  const auto narrow = [&](Part& part) {
     const std::uint64_t row = part.row_of(pitch);
     part.low = (part.low - base) % pitch;
     part.high = part.low + row;
-  }
-  std::ranges::sort(parts, {}, &Part::low);
+  };
+  std::erase_if(read, [&](Part* part) {
+    if (!is_column(*part)) across.push_back(part);
+    return !is_column(*part);
+  });
+  for (Part& part : written) narrow(part);
+  for (Part* part : read) narrow(*part);
   return pitch;
 }
 

@@ -98,12 +98,15 @@ inline ArrayElements RequestArrays::operand(
                1 + arrays);
 }
 
-/// An allocation, or a part of one that no other request's array meets, with
-/// its uses by the requests so far.
+/// An allocation, with its uses by the requests so far. Or a part of one that
+/// is written, and that meets no other part. Or several parts that one array
+/// has, which has no other field.
 struct Owner {
   const void* key = nullptr;
-  std::uint64_t address = 0;      // of the first array
-  bool has_others = false;        // arrays at other addresses
+  std::uint64_t address = 0;     // of the first array
+  bool has_others = false;       // arrays at other addresses
+  std::uint32_t first_part = 0;  // of `parts` that follow each other
+  std::uint32_t parts = 0;
   std::uint32_t uses = 0;         // operands and outputs of all requests
   bool is_fresh = false;          // a fresh output is what met it first
   bool is_written = false;        // not only as a fresh output
@@ -148,12 +151,27 @@ class OwnerTable {
     if (!buckets_.empty()) __builtin_prefetch(&buckets_[bucket_of(key)]);
   }
 
-  /// Adds a part of an allocation that requests write.
-  std::uint32_t add_part(std::uint32_t of) {
-    Owner& part = owners_.emplace_back();
-    part.key = owners_[of].key;
-    part.is_written = true;
+  /// Adds parts of an allocation, and returns the first.
+  std::uint32_t add_parts(std::uint32_t of, std::uint32_t count) {
+    const auto first = static_cast<std::uint32_t>(owners_.size());
+    owners_.resize(first + count, Owner{.key = owners_[of].key,
+                                        .uses = owners_[of].uses,
+                                        .is_fresh = owners_[of].is_fresh,
+                                        .is_written = true});
+    return first;
+  }
+  /// Adds an array of several parts.
+  std::uint32_t add_array(std::uint32_t first_part, std::uint32_t parts) {
+    owners_.push_back({.first_part = first_part, .parts = parts});
     return static_cast<std::uint32_t>(owners_.size() - 1);
+  }
+  /// Calls function(owner) for each part, or for the owner if it has none.
+  template <typename Function>
+  void for_each_part(std::uint32_t owner, Function function) {
+    const std::uint32_t parts = owners_[owner].parts;
+    if (parts == 0) return function(owners_[owner]);
+    const std::uint32_t first = owners_[owner].first_part;
+    for (std::uint32_t i = 0; i < parts; ++i) function(owners_[first + i]);
   }
 
   Owner& operator[](std::uint32_t owner) { return owners_[owner]; }
@@ -260,6 +278,10 @@ class AliasAnalysis {
     std::uint64_t low = 0;             // its bytes
     std::uint64_t high = 0;
     DType dtype{};
+    bool is_written = false;
+    /// What it meets, among the parts of its owner.
+    std::uint32_t first = ~std::uint32_t{0};
+    std::uint32_t end = 0;
 
     /// Returns the most bytes between elements along an axis, but fewer than
     /// `limit`. 0: there is no such axis.
@@ -276,9 +298,13 @@ class AliasAnalysis {
   void find_overlaps(const RequestArrays& arrays);
   void divide_owners(const RequestArrays& arrays);
   void add_part(const RequestArrays& arrays, const ArrayElements& array,
-                std::uint32_t& owner);
-  void divide(std::span<Part> parts, std::uint64_t limit);
-  static std::uint64_t fold(std::span<Part> parts, std::uint64_t limit);
+                std::uint32_t& owner, bool is_written);
+  void divide_owner(std::span<Part> parts);
+  static std::uint32_t divide(std::span<Part> written,
+                              std::span<Part* const> read, std::uint64_t limit,
+                              std::uint32_t count);
+  static std::uint64_t fold(std::span<Part> written, std::vector<Part*>& read,
+                            std::vector<Part*>& across, std::uint64_t limit);
 
   WriteSet written_;
   OwnerTable owners_;

@@ -124,11 +124,14 @@ void GroupRunner::refuse(std::uint32_t request) {
 bool GroupRunner::reads_refused(std::uint32_t request) {
   if (aliases_->are_independent()) return false;
   const Request& asked = arrays_->request(request);
+  bool is_refused = false;
   for (std::size_t i = 0; i < asked.operands; ++i)
-    if (!is_number(asked, i) &&
-        aliases_->owners()[aliases_->of(request).operands[i]].is_refused)
-      return true;
-  return false;
+    if (!is_number(asked, i))
+      aliases_->owners().for_each_part(
+          aliases_->of(request).operands[i], [&](const Owner& owner) {
+            is_refused = is_refused || owner.is_refused;
+          });
+  return is_refused;
 }
 
 void GroupRunner::note_refused(std::uint32_t request,

@@ -121,8 +121,13 @@ bool Groups::all_operands(std::uint32_t request, Function function) {
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
-    const Owner& owner = aliases_->owners()[aliases_->of(request).operands[i]];
-    if (!function(owner, arrays_->operand(request, i, before++))) return false;
+    const ArrayElements array = arrays_->operand(request, i, before++);
+    bool goes_on = true;
+    aliases_->owners().for_each_part(
+        aliases_->of(request).operands[i], [&](const Owner& owner) {
+          goes_on = goes_on && function(owner, array);
+        });
+    if (!goes_on) return false;
   }
   return true;
 }
@@ -187,9 +192,11 @@ bool Groups::place_alone(std::uint32_t request) {
   const RequestOwners& of = aliases_->of(request);
   OwnerTable& owners = aliases_->owners();
   if (owners[of.out].toucher != kNone || is_reducing(asked)) return false;
-  for (std::size_t i = 0; i < asked.operands; ++i)
-    if (!is_number(asked, i) && owners[of.operands[i]].writer != kNone)
-      return false;
+  for (std::size_t i = 0; i < asked.operands; ++i) {
+    if (is_number(asked, i)) continue;
+    const Owner& owner = owners[of.operands[i]];
+    if (owner.writer != kNone || owner.parts != 0) return false;
+  }
   const std::uint32_t group = open(asked);
   Group& own = groups_[group];
   own.first = own.last = request;
@@ -228,6 +235,14 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     if (is_number(asked, i)) continue;
     const std::uint32_t place = before++;
     const Owner& owner = aliases_->owners()[aliases_->of(request).operands[i]];
+    if (owner.parts != 0) {
+      // It comes after the groups that write the parts.
+      aliases_->owners().for_each_part(
+          aliases_->of(request).operands[i], [&](const Owner& part) {
+            choice.is_alone = choice.is_alone || part.writer != kNone;
+          });
+      continue;
+    }
     if (owner.writer == kNone) {
       if (i == 0 && is_reduced_beside(request, owner))
         choice.add(root(owner.toucher));
@@ -260,7 +275,7 @@ bool Groups::is_reduced_beside(std::uint32_t request,
 void Groups::look_at_output(std::uint32_t request, Choice& choice) {
   const Owner& owner = aliases_->owners()[aliases_->of(request).out];
   if (owner.toucher == kNone) return;
-  choice.is_alone = owner.toucher == kMany;
+  choice.is_alone = choice.is_alone || owner.toucher == kMany;
   if (choice.is_alone) return;
   const std::uint32_t group = root(owner.toucher);
   choice.least_order = std::max(choice.least_order, groups_[group].order);
@@ -333,17 +348,20 @@ void Groups::read(std::uint32_t request, std::uint32_t group) {
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
-    Owner& owner = aliases_->owners()[aliases_->of(request).operands[i]];
-    if (owner.writer != kNone) {
-      const std::uint32_t writer = root(owner.writer);
-      if (writer == group) {
-        members_[request].sources[i] = owner.value;
-      } else {
-        groups_[writer].is_needed_later = true;
-        members_[owner.value].is_read_outside = true;
-      }
-    }
-    touch(owner, group, arrays_->operand(request, i, before++));
+    const ArrayElements array = arrays_->operand(request, i, before++);
+    aliases_->owners().for_each_part(
+        aliases_->of(request).operands[i], [&](Owner& owner) {
+          if (owner.writer != kNone) {
+            const std::uint32_t writer = root(owner.writer);
+            if (writer == group) {
+              members_[request].sources[i] = owner.value;
+            } else {
+              groups_[writer].is_needed_later = true;
+              members_[owner.value].is_read_outside = true;
+            }
+          }
+          touch(owner, group, array);
+        });
   }
 }
 
@@ -382,8 +400,10 @@ void Groups::touch_operands(std::uint32_t request, std::uint32_t group) {
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i)) continue;
     const ArrayElements array = arrays_->operand(request, i, before++);
-    if (owners.operands[i] == owners.out)
-      touch(aliases_->owners()[owners.out], group, array);
+    Owner& out = aliases_->owners()[owners.out];
+    aliases_->owners().for_each_part(owners.operands[i], [&](Owner& owner) {
+      if (&owner == &out) touch(out, group, array);
+    });
   }
 }
 

@@ -33,8 +33,10 @@ std::uint32_t Levels::level_of(const Group& group) const {
     const RequestOwners& of = aliases_->of(request);
     for (std::size_t i = 0; i < asked.operands; ++i)
       if (!is_number(asked, i))
-        before =
-            std::max(before, aliases_->owners()[of.operands[i]].written_level);
+        aliases_->owners().for_each_part(
+            of.operands[i], [&](const Owner& owner) {
+              before = std::max(before, owner.written_level);
+            });
     before = std::max(before, aliases_->owners()[of.out].touched_level);
   });
   return before + 1;
@@ -46,8 +48,9 @@ void Levels::note(const Group& group, std::uint32_t level) {
     const RequestOwners& of = aliases_->of(request);
     for (std::size_t i = 0; i < asked.operands; ++i) {
       if (is_number(asked, i)) continue;
-      Owner& owner = aliases_->owners()[of.operands[i]];
-      owner.touched_level = std::max(owner.touched_level, level);
+      aliases_->owners().for_each_part(of.operands[i], [&](Owner& owner) {
+        owner.touched_level = std::max(owner.touched_level, level);
+      });
     }
     Owner& out = aliases_->owners()[of.out];
     out.touched_level = level;

@@ -140,17 +140,28 @@ class Tape {
                         : random_.below(4) == 0 ? Layout::FirstHalf
                         : random_.below(2) == 0 ? Layout::Matrix
                                                 : Layout::Flat;
-      if (made.is_fresh && is_half(made.out.layout))
-        made.out.layout = Layout::Flat;
       made.out.layout = pick(layouts_like(made.out.layout, true));
       if (made.is_fresh && made.out.layout == Layout::Transposed)
         made.out.layout = Layout::Matrix;
       add_elementwise(made);
     }
-    if (made.is_fresh) {
-      if (random_.below(2) == 0) needed_.insert(owners_);
-      ++owners_;
-    }
+    operations_.push_back(made);
+    if (!made.is_fresh) return;
+    if (is_half(made.out.layout)) add_other_half(made.out);
+    if (random_.below(2) == 0) needed_.insert(owners_);
+    ++owners_;
+  }
+
+  // New memory that is written in two parts.
+  void add_other_half(const Slot& half) {
+    Operation made;
+    made.is_fresh = true;
+    made.out = half;
+    made.out.layout = half.layout == Layout::FirstHalf    ? Layout::SecondHalf
+                      : half.layout == Layout::SecondHalf ? Layout::FirstHalf
+                      : half.layout == Layout::Evens      ? Layout::Odds
+                                                          : Layout::Evens;
+    add_elementwise(made);
     operations_.push_back(made);
   }
 

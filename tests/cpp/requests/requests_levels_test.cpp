@@ -132,6 +132,11 @@ TEST_F(Levels, DisjointPartsOfOneArrayAreNoConflict) {
   list_.add(Function::Negative, column(0, 2), {column(2, 2)});
   list_.add(Function::Negative, column(1, 2), {column(3, 1)});
   EXPECT_EQ(find(), (Found{{0}, {1}})) << "columns in common";
+  for (std::size_t i = 0; i < 2; ++i)
+    list_.add(Function::Copy, row(i), {array(10 + i, 0, 4)}, kFresh);
+  list_.add(Function::Negative, array(1), {array(0)}, kFresh);
+  list_.add(Function::Negative, array(2, 0, 4), {row(1)}, kFresh);
+  EXPECT_EQ(find(), (Found{{0, 1}, {2}})) << "parts, and a reader of all";
   list_.add(Function::Negative, column(0, 1), {column(1, 1)});
   list_.add(Function::Negative, row(2), {array(20, 0, 4)});
   EXPECT_EQ(find(), (Found{{0}, {1}})) << "a row crosses a column";
