@@ -207,7 +207,7 @@ void AliasAnalysis::add_part(const RequestArrays& arrays,
                     .is_written = is_written});
 }
 
-// What is written decides the parts. The written arrays come first.
+// The written arrays decide the parts. They come first.
 void AliasAnalysis::divide_owner(std::span<Part> parts) {
   const auto begin_of_read = std::ranges::find(parts, false, &Part::is_written);
   const auto written = static_cast<std::size_t>(begin_of_read - parts.begin());

@@ -279,7 +279,7 @@ class AliasAnalysis {
     std::uint64_t high = 0;
     DType dtype{};
     bool is_written = false;
-    /// What it meets, among the parts of its owner.
+    /// The parts of its owner that it meets.
     std::uint32_t first = ~std::uint32_t{0};
     std::uint32_t end = 0;
 

@@ -73,7 +73,9 @@ def _calls(name: str, *, in_place: bool) -> Iterator[str]:
 def _functions() -> list[Function]:
     text = TABLE.read_text(encoding="utf-8")
     found = []
-    for name, rule in re.findall(r'{"(\w+)", Function::\w+, Rule::(\w+)}', text):
+    for name, rule in re.findall(
+        r'{"(\w+)", Function::\w+, Rule::(\w+)}', text
+    ):
         if rule in ("Copy", "Fill"):
             continue
         is_exact = rule in EXACT and name not in LEAVE_THE_GRID
@@ -177,6 +179,8 @@ class Lane:
             (3, self._write),
             (2, self._cast),
             (2, self._rows),
+            (3, self._move),
+            (3, self._product),
             (3, self._elsewhere),
             (2, self._look),
             (1, self._base),
@@ -203,6 +207,7 @@ class Lane:
                 exec(line, self._names)  # noqa: S102 (our own)
         except Exception:  # noqa: BLE001 (whatever it is)
             # One that made nothing, or gave its out= another size, is left out.
+            self._forget_broken()
             leaves_open = re.match(r"s?t\d+ = ", line) or "out=" in line
             if leaves_open or self._dice.random() < 0.8:
                 return None
@@ -215,6 +220,19 @@ class Lane:
             if name not in self._tensors:
                 self._tensors.append(name)
         return line
+
+    def _forget_broken(self) -> None:
+        """Forget tensors that an error left larger than their memory."""
+        for name in list(self._tensors):
+            x = self._names[name]
+            steps = zip(x.shape, x.stride(), strict=True)
+            last = x.storage_offset() + sum((n - 1) * k for n, k in steps)
+            if (
+                x.numel()
+                and (last + 1) * x.itemsize > x.untyped_storage().size()
+            ):
+                self._tensors.remove(name)
+                del self._names[name]
 
     def _rounds_twice(self, line: str) -> bool:
         """Return whether a scalar tensor may lose digits before they are used.
@@ -316,6 +334,39 @@ class Lane:
     def _view(self) -> str:
         name = self._dice.choice(self._tensors)
         return f"{self._new()} = {self._look_at(name)}"
+
+    def _move(self) -> str:
+        """Draw an operator that moves elements."""
+        x, y = self._any(), self._any()
+        dim, shift = self._dice.choice([0, -1, 1]), self._dice.randint(-3, 3)
+        text = self._dice.choice(
+            [
+                f"torch.cat([{x}, {y}, {x}], {dim})",
+                f"torch.stack([{x}, {y}], {dim})",
+                f"torch.stack([{x}, {x} + 1], {dim})",
+                f"{x}.roll({shift}, {dim})",
+                f"{x}.roll(({shift}, 1), (0, -1))",
+                f"{x}.repeat(2, *[1] * {x}.ndim)",
+                f"{x}.tile((2, 3))",
+                f"F.pad({x}, (1, 0, 0, 2), value={self._number()})",
+            ]
+        )
+        return f"{self._new()} = {text}"
+
+    def _product(self) -> str:
+        """Draw a product of matrices, whose sums are exact on the grid."""
+        x, y = self._any(*FLOATS), self._any(*FLOATS)
+        text = self._dice.choice(
+            [
+                f"{x} @ {y}",
+                f"{x} @ {x}.transpose(-1, -2)",
+                f"F.linear({x}, {y})",
+                f"F.linear({x}, {x}, {y})",
+                f"torch.addmm({y}, {x}, {x}.T)",
+                f"torch.einsum('...i,...i->...', {x}, {x})",
+            ]
+        )
+        return f"{self._new()} = grid({text})"
 
     def _reduce(self) -> str:
         name = self._dice.choice(REDUCTIONS)

@@ -156,7 +156,8 @@ def test_optimizer_written_with_plain_operations(device):
                     p.data -= 0.1 * m / (m.abs() + 1e-3)
         return model.state_dict()
 
-    compare(run, tolerances=TRAINED, takes=100)
+    # The division enlarges differences of small moments.
+    compare(run, tolerances={"rtol": 1e-3, "atol": 1e-4}, takes=100)
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -40,7 +40,17 @@ REDUCTIONS = """
     all amax amin any argmax argmin count_nonzero logsumexp max mean min prod
     std sum var linalg.vector_norm
 """
-TAKEN = frozenset(f"{UNARY} {BINARY} {CASTS} {NEURAL} {REDUCTIONS}".split())
+SHAPES = """
+    block_diag cat column_stack combinations dstack hstack nn.functional.pad
+    repeat roll stack tile vstack
+"""
+PRODUCTS = """
+    addbmm addmm baddbmm bmm dot einsum inner linalg.multi_dot matmul mm mv
+    nn.functional.linear tensordot __rmatmul__
+"""
+TAKEN = frozenset(
+    f"{UNARY} {BINARY} {CASTS} {NEURAL} {REDUCTIONS} {SHAPES} {PRODUCTS}".split()
+)
 LISTS = """
     abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div
     erf erfc exp expm1 floor lerp lgamma log log10 log1p log2 maximum minimum

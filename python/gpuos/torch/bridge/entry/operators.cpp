@@ -13,6 +13,7 @@
 #include "flush/pass_through.h"
 #include "flush/pending.h"
 #include "memory/outputs.h"
+#include "planning/shapes.h"
 #include "pytorch/keys.h"
 #include "pytorch/modes.h"
 #include "pytorch/private_parts.h"
@@ -247,6 +248,36 @@ class RowTaker : public Taker {
   c10::FunctionSchema schema_;
 };
 
+class PlannedTaker : public Taker {
+ public:
+  explicit PlannedTaker(const PlannedName& name) : plan_(name.plan) {}
+
+  bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
+            std::vector<c10::IValue>& results) const override {
+    bool is_free = true;
+    for_each_tensor(arguments, [&](const Tensor& tensor) {
+      is_free = is_free && (!above_autograd || is_without_grad(tensor));
+    });
+    if (!is_free) return false;
+    std::vector<Deferred> requests;
+    const Site* site = nullptr;
+    Tensor out = plan_(arguments, requests, site);
+    if (!out.defined()) return false;
+    pending.add(requests, *site);
+    const EntryPoint entry =
+        above_autograd ? EntryPoint::Boxed : EntryPoint::Below;
+    // All of them save one operator of PyTorch.
+    const auto more = static_cast<std::int64_t>(requests.size()) - 1;
+    pending.correct_saved(saved_correction(entry, site->is_cpu()) -
+                          more * saved_by_each(site->is_cpu(), true));
+    results.emplace_back(std::move(out));
+    return true;
+  }
+
+ private:
+  PlanCall plan_;
+};
+
 void replace_arguments(const OperatorHandle& op, Stack* stack,
                        std::vector<c10::IValue> results) {
   torch::jit::drop(*stack, op.schema().arguments().size());
@@ -315,6 +346,11 @@ class PendingKernel : public c10::OperatorKernel {
   std::shared_ptr<const Taker> taker_;
 };
 
+std::string short_name(const c10::OperatorName& name) {
+  std::string text = name.name.substr(6);  // without "aten::"
+  return name.overload_name.empty() ? text : text + "." + name.overload_name;
+}
+
 std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
   const auto handle = c10::Dispatcher::singleton().findSchema(name);
   if (!handle) return nullptr;
@@ -326,14 +362,12 @@ std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
             : name.name.substr(6) + "." + schema.overload_name();
     if (full == row.name) return std::make_shared<RowTaker>(row, schema);
   }
+  for (const auto find : {&find_shape, &find_product})
+    if (const PlannedName* planned = find(short_name(name)))
+      return std::make_shared<PlannedTaker>(*planned);
   if (auto form = form_of(schema))
     return std::make_shared<ElementwiseTaker>(std::move(*form));
   return nullptr;
-}
-
-std::string short_name(const c10::OperatorName& name) {
-  std::string text = name.name.substr(6);  // without "aten::"
-  return name.overload_name.empty() ? text : text + "." + name.overload_name;
 }
 
 template <typename Kernel>

@@ -64,7 +64,9 @@ namespace gpuos::bridge {
   X(Var, 2, variance(x[0], x[1], axes, keepdims))       \
   X(Std, 2, sqrt(variance(x[0], x[1], axes, keepdims))) \
   X(Logsumexp, 1, logsumexp(x[0], axes, keepdims))      \
-  X(Norm, 1, norm(x[0], 2, axes, keepdims))
+  X(Norm, 1, norm(x[0], 2, axes, keepdims))             \
+  X(Product, 2, sum(x[0] * x[1], axes, keepdims))       \
+  X(ProductPlus, 3, sum(x[0] * x[1], axes, keepdims) + x[2])
 
 // Functions of rows whose result has the operand's shape.
 #define GPUOS_TORCH_ROWS(X)                                   \

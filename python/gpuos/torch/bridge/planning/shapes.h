@@ -1,0 +1,27 @@
+// Turns operators that move elements, such as cat, into copies, and products of
+// small matrices into requests.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <string_view>
+
+#include "planning/elementwise.h"
+
+namespace gpuos::bridge {
+
+/// Reads the arguments of an operator and plans the requests that write its
+/// result, in order. Undefined: PyTorch must do it, or raise.
+using PlanCall = Tensor (*)(c10::ArrayRef<c10::IValue> arguments,
+                            std::vector<Deferred>& requests, const Site*& site);
+
+struct PlannedName {
+  std::string_view name;  // without "aten::"
+  PlanCall plan;
+};
+
+/// Return null for other operators: those that move elements, and products.
+const PlannedName* find_shape(std::string_view name);
+const PlannedName* find_product(std::string_view name);
+
+}  // namespace gpuos::bridge
