@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cstdio>
-#include <thread>
 
 #include "cuda_support.h"
 #include "operator_support.h"
@@ -10,12 +8,6 @@ namespace {
 
 class CudaInjection : public CudaResidencyTest {
  protected:
-  static constexpr std::size_t kSize = 256;
-
-  static OperatorDefinition plus(const std::string& name, int value) {
-    return whole_operator(name, "x[0] + " + std::to_string(value), 1,
-                          DType::Int32);
-  }
   static OperatorDefinition whole(const std::string& name,
                                   const std::string& body) {
     return {.name = name,
@@ -24,50 +16,7 @@ class CudaInjection : public CudaResidencyTest {
             .inputs = 1,
             .elementwise = false};
   }
-
-  void expect_adds(const Operator& op, int value) {
-    DeviceArray<std::int32_t> x(runtime(), kSize, 5), out(runtime(), kSize);
-    runtime().submit(op, {x.view()}, out.view());
-    EXPECT_EQ(out.read(), Ints(kSize, 5 + value));
-  }
 };
-
-TEST_P(CudaInjection, ReplaceUnderTheLoadOfManyThreads) {
-  start(GetParam());
-  constexpr int kSwaps = 40;
-  const Operator op = runtime().define(plus("op", 0));
-  std::atomic<std::int32_t> published{0};
-  std::atomic<int> tasks{0};
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t](const std::stop_token& stop) {
-      DeviceArray<std::int32_t> x(runtime(), kSize, 0), out(runtime(), kSize);
-      for (int i = 0; !stop.stop_requested(); ++i, ++tasks) {
-        const std::int32_t least = published;
-        runtime().submit(op, {x.view()}, out.view());
-        if (i % (16 << t) != 0) continue;
-        const Ints got = out.read();
-        // The version is never a mixture, and never older than the last
-        // finished replace().
-        ASSERT_EQ(got, Ints(kSize, got[0]));
-        ASSERT_GE(got[0], least);
-        ASSERT_LE(got[0], kSwaps);
-      }
-    });
-  }
-  double worst = 0;
-  for (int swap = 1; swap <= kSwaps; ++swap) {
-    runtime().replace(op, plus("op", swap));
-    published = swap;
-    worst = std::max(worst, runtime().stats().last_pause_us);
-    std::this_thread::sleep_for(5ms);
-  }
-  threads.clear();
-  ASSERT_TRUE(runtime().synchronize(kDeadline));
-  std::printf("%d swaps beside %d tasks, worst pause %.0f us\n", kSwaps,
-              tasks.load(), worst);
-  expect_adds(op, kSwaps);
-}
 
 // Spills that fill the stack are slow but correct.
 TEST_P(CudaInjection, SpillsThatFitRun) {

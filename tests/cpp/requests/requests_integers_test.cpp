@@ -1,4 +1,4 @@
-// Functions of integers and bools.
+// Functions of integers of three widths, also at their limits.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -86,50 +86,6 @@ TEST_P(IntegerContract, WholeNumbersGiveWhatPyTorchGives) {
   check_all(std::int32_t{}, DType::Int32);
   check_all(std::int64_t{}, DType::Int64);
   check_all(std::int8_t{}, DType::Int8);
-}
-
-TEST_P(IntegerContract, UnaryFunctionsOfWholeNumbers) {
-  const std::vector<std::int32_t> values{-8, -1, 0, 1, 5};
-  const DeviceArray<std::int32_t> x(runtime(), values);
-  const DeviceArray<std::int32_t> out(runtime(), values.size());
-  const auto run = [&](Function function) {
-    run_request(runtime(), function, operand_of(out, DType::Int32),
-                {operand_of(x, DType::Int32)}, {.compute = DType::Int32});
-    return out.read();
-  };
-  using List = std::vector<std::int32_t>;
-  EXPECT_EQ(run(Function::Negative), (List{8, 1, 0, -1, -5}));
-  EXPECT_EQ(run(Function::Absolute), (List{8, 1, 0, 1, 5}));
-  EXPECT_EQ(run(Function::TorchSign), (List{-1, -1, 0, 1, 1}));
-  EXPECT_EQ(run(Function::Square), (List{64, 1, 0, 1, 25}));
-  EXPECT_EQ(run(Function::Invert), (List{7, 0, -1, -2, -6}));
-  EXPECT_EQ(run(Function::Relu), (List{0, 0, 0, 1, 5}));
-  for (const Function function :
-       {Function::Floor, Function::Ceil, Function::Trunc, Function::TorchRound})
-    EXPECT_EQ(run(function), values);
-}
-
-TEST_P(IntegerContract, BoolsAreAddedMultipliedAndInverted) {
-  const DeviceArray<std::uint8_t> x(runtime(), {0, 0, 1, 1});
-  const DeviceArray<std::uint8_t> y(runtime(), {0, 1, 0, 1});
-  const DeviceArray<std::uint8_t> out(runtime(), 4);
-  const auto bools = [](const DeviceArray<std::uint8_t>& array) {
-    return operand_of(array, DType::Bool);
-  };
-  using List = std::vector<std::uint8_t>;
-  const auto run = [&](Function function,
-                       std::vector<RequestOperand> operands) {
-    run_request(runtime(), function, bools(out), operands,
-                {.compute = DType::Bool});
-    return out.read();
-  };
-  EXPECT_EQ(run(Function::Add, {bools(x), bools(y)}), (List{0, 1, 1, 1}));
-  EXPECT_EQ(run(Function::Multiply, {bools(x), bools(y)}), (List{0, 0, 0, 1}));
-  EXPECT_EQ(run(Function::BitwiseXor, {bools(x), bools(y)}),
-            (List{0, 1, 1, 0}));
-  EXPECT_EQ(run(Function::Invert, {bools(x)}), (List{1, 1, 0, 0}));
-  EXPECT_EQ(run(Function::LogicalNot, {bools(x)}), (List{1, 1, 0, 0}));
-  EXPECT_EQ(run(Function::TorchSign, {bools(x)}), (List{0, 0, 1, 1}));
 }
 
 }  // namespace

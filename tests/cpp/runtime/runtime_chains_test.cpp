@@ -46,16 +46,6 @@ TEST_P(RuntimeChains, LinksAfterABusyTaskBecomeMembers) {
   EXPECT_EQ(stats.batches_submitted, 1000u);
 }
 
-TEST_P(RuntimeChains, OutlastEveryLapOfTheRingAndOfTheBlocks) {
-  RuntimeOptions small = runtime().options();
-  small.queue_capacity = 64;
-  restart(small);
-  constexpr int kLinks = 100'000;
-  DeviceArray<std::int32_t> x(runtime(), 8), one(runtime(), 8, 1);
-  for (int i = 0; i < kLinks; ++i) add_one(x, one);
-  EXPECT_EQ(x.read(), Ints(8, kLinks));
-}
-
 TEST_P(RuntimeChains, ComputeTheSameForEveryPlaceOfBuffers) {
   constexpr std::size_t kPool = 16'384;
   std::mt19937 random(1);
@@ -134,35 +124,6 @@ TEST_P(RuntimeChains, MembersMayHaveManyArguments) {
     add_one(x, one);
   }
   EXPECT_EQ(x.read(), Ints(8, 300 * (5 + 10 + 1)));
-}
-
-// The tasks on the device are soon late, and chains grow by whole blocks.
-TEST_P(RuntimeChains, AreLongWhereTheHostIsFaster) {
-  RuntimeOptions bursts = options();
-  if (!is_host()) bursts.residency = Residency::Burst;
-  restart(bursts);
-  const Operator wide =
-      runtime().define({.name = "wide",
-                        .expression = "out = a + b + c + d + e + f + g + h",
-                        .dtypes = {DType::Int32}});
-  constexpr int kLinks = 9000;
-  const std::int32_t size = 512;
-  DeviceArray<std::int32_t> x(runtime(), size), one(runtime(), size, 1);
-  const TensorView add = one.view();
-  std::int32_t expected = 0;
-  for (int i = 0; i < kLinks; ++i) {
-    // Members have one record and two, so blocks end with gaps.
-    if (i % 5 < 3) {
-      add_one(x, one);
-      expected += 1;
-    } else {
-      runtime().submit(wide,
-                       std::array{x.view(), add, add, add, add, add, add, add},
-                       x.view());
-      expected += 7;
-    }
-  }
-  EXPECT_EQ(x.read(), Ints(size, expected));
 }
 
 TEST_P(RuntimeChains, AMemberMayBeWaitedFor) {

@@ -136,17 +136,6 @@ def compiled_by_numba(_folder):
 COMPILERS = [compiled_by_clang, compiled_by_rust, compiled_by_numba]
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_stored_texts_have_the_stated_functions(host, path):
-    """The host refuses them last, when all else is right."""
-    names = names_in(path.read_text())
-    assert {"axpy", "cube"} <= set(names) <= set(FUNCTIONS)
-    for name in names:
-        keywords, _ = FUNCTIONS[name]
-        with pytest.raises(gpuos.BackendUnavailable, match=REFUSED):
-            host.define(name, ptx=path, **keywords)
-
-
 @pytest.mark.parametrize("compiler", COMPILERS, ids=lambda f: f.__name__[12:])
 def test_compilers_still_make_such_functions(host, compiler, tmp_path):
     text = compiler(tmp_path)
@@ -380,16 +369,3 @@ def test_one_text_gives_many_at_once(cuda):
     ]
     for op in cuda.define_many(definitions):
         check(cuda, op, op.name.rsplit("_", 1)[0], 200)
-
-
-@pytest.mark.gpu
-def test_a_saved_ptx_runs(cuda, tmp_path):
-    op = cuda.define("mine", "o = alpha * x - y", params={"alpha": "float32"})
-    cuda.replace(op, ptx=TEXT, symbol="axpy")
-    cuda.replace(op, "o = alpha * x - y")
-    file, errors = tmp_path / "axpy.ptx", []
-    with cuda.watch(op, file, on_error=errors.append):
-        file.write_bytes(STORED[1].read_bytes())
-        until(lambda: op.version >= 4 or errors)
-    assert not errors
-    check(cuda, op, "axpy", 100)

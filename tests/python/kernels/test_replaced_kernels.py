@@ -3,13 +3,10 @@
 tests/cpp/modules/replaced_modules_test.cpp compares random steps with a model.
 """
 
-import ctypes
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from deadlines import COMPILE_S
 from jit_support import or_skip
 
 import gpuos
@@ -56,20 +53,6 @@ def test_refused_replacements_change_nothing():
             module.replace(source, **keywords)
         assert (module.version, module.image) == (1, before[0])
         assert (module.log, module.arch) == before[1:]
-
-
-def test_each_argument_replaces_what_the_module_was_made_with():
-    module = compiled(
-        '#include "two.h"\n' + KERNEL, headers={"two.h": "#define TWO 2"}
-    )
-    uses = '#include "two.h"\nextern "C" __global__ void k(int* x) { *x = %s; }'
-    assert module.replace(uses % "TWO + N") == 2
-    assert module.replace(uses % "THREE", headers={"two.h": "#define THREE 3"})
-    with pytest.raises(gpuos.CompileError, match="TWO"):
-        module.replace(uses % "TWO")
-    assert module.replace(uses % "3", options=["-arch=compute_90"]) == 4
-    assert module.arch == "compute_90"
-    assert module.version == 4
 
 
 # ------------------------------------------------- on a simulated device
@@ -129,93 +112,6 @@ def test_handles_follow_a_session(run_simulated):
 
 
 # ----------------------------------------------------------- on a GPU
-
-
-class Driver:
-    """Makes streams and counts free memory, without a library that does."""
-
-    def __init__(self) -> None:
-        self._library = ctypes.CDLL("libcuda.so.1")
-        context = ctypes.c_void_p()
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self._call("cuCtxSetCurrent", context)
-
-    def _call(self, name: str, *arguments: object) -> None:
-        assert getattr(self._library, name)(*arguments) == 0, name
-
-    def stream(self) -> int:
-        handle = ctypes.c_void_p()
-        self._call("cuStreamCreate", ctypes.byref(handle), 1)  # non-blocking
-        return handle.value or 0
-
-    def free_bytes(self) -> int:
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-        return free.value
-
-
-WIDE = """
-__device__ char much[1 << 20];  // so that a module which stays is seen
-extern "C" __global__ void fill(int* out) {{
-  out[blockIdx.x * blockDim.x + threadIdx.x] = {code};
-}}
-extern "C" __global__ void fill_again(int* out) {{
-  out[blockIdx.x * blockDim.x + threadIdx.x] = {code};
-}}
-"""
-SOURCES = [WIDE.format(code=code) for code in range(8)]
-BLOCKS, THREADS = 64, 256
-
-
-def launch_until(done, module, stream, out, wrong):
-    kernels = [module["fill"], module["fill_again"]]
-    launches = 0
-    while not done.is_set() or launches == 0:
-        kernel = kernels[launches % 2]
-        kernel.launch(BLOCKS, THREADS, (out,), stream=stream)
-        gpuos.synchronize(stream)
-        values = set(out.numpy().tolist())
-        if len(values) != 1 or not values <= set(range(8)):
-            wrong.append(values)
-        launches += 1
-
-
-# The driver counts what every process has on the GPU.
-@pytest.mark.alone
-def test_a_thousand_replacements_under_launches(cuda):
-    compiled()  # or skip
-    driver = Driver()
-    module = gpuos.JitModule(SOURCES[0], name="thousand.cu")
-    done, wrong = threading.Event(), []
-    threads = [
-        threading.Thread(
-            target=launch_until,
-            args=(
-                done,
-                module,
-                stream,
-                cuda.array(np.full(BLOCKS * THREADS, 3, np.int32)),
-                wrong,
-            ),
-        )
-        for stream in (None, driver.stream())
-    ]
-    for thread in threads:
-        thread.start()
-    free = 0
-    for i in range(1, 1001):
-        assert module.replace(SOURCES[i % 8]) == i + 1
-        if i == 200:
-            free = driver.free_bytes()
-    taken = free - driver.free_bytes()
-    done.set()
-    for thread in threads:
-        thread.join(COMPILE_S)
-        assert not thread.is_alive()
-    assert wrong == []
-    # 800 modules have gone; some wait for an event, as the last ones did then.
-    assert taken < 64 << 20
-    assert len([m for m in gpuos.modules() if m.name == "thousand.cu"]) == 1
 
 
 def test_a_followed_kernel_runs_the_newest(cuda):

@@ -6,7 +6,6 @@ A test that would wait for ever fails at its deadline.
 import os
 import pickle
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -27,7 +26,6 @@ pytestmark = [
     # Dask's own, when a worker is ended.
     pytest.mark.filterwarnings("ignore"),
 ]
-BIG = (4, 1024, 1024)  # 16 MiB
 VALUES = [np.arange(4, dtype="float32") * k for k in range(5)]
 
 
@@ -118,41 +116,11 @@ def test_arrays_go_from_worker_to_worker(client, two, rt, kind):
     )
 
 
-def test_large_arrays_go_too_and_are_counted(client, two):
-    def make():
-        return gpuos.default_runtime("host").full(BIG, 0.25)
-
-    def use(x):
-        return float(x.sum()), sys.getsizeof(x) - x.nbytes < 4096
-
-    assert by_way_of(client, two, make, use) == (0.25 * np.prod(BIG), True)
-
-
 def test_blocks_may_be_arrays(client):
     ramp = da.arange(60, chunks=7, dtype="float32")
     arrays = ramp.map_blocks(lambda x: gpuos.default_runtime("host").array(x))
     got = result(client.compute((arrays.map_blocks(lambda x: x * x)).sum()))
     assert float(got) == float((np.arange(60.0) ** 2).sum())
-
-
-@pytest.mark.parametrize("way", cases.DEFINED)
-def test_operators_arrive_as_definitions(client, rt, way):
-    op = cases.define(rt, way)
-    try:
-        expected = cases.answer(op.definition)
-        assert result(client.submit(cases.answer, op)) == expected
-        delayed = dask.delayed(cases.answer)(op.definition)
-        assert result(client.compute(delayed)) == expected
-    finally:
-        rt.undefine(op)
-
-
-def test_errors_arrive_whole(client):
-    def wrong():
-        gpuos.default_runtime("host").define("wrong", "o = x +")
-
-    with pytest.raises(gpuos.InvalidArgument, match="column 8"):
-        result(client.submit(wrong, pure=False))
 
 
 def tokens(sent):

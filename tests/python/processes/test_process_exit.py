@@ -91,22 +91,6 @@ def test_a_block_that_ends_well_waits_for_the_watchdog(printed_by, backend):
     assert printed_by(text) == "endless\nTrue\n"
 
 
-def test_collecting_does_not_free_what_a_stuck_operator_writes(printed_by):
-    text = start("host", watchdog=0.2) + (
-        "import gc\n"
-        "class Array(np.ndarray): pass\n"
-        "mine = np.zeros(1000, 'f4').view(Array)\n"
-        "seen = weakref.ref(mine)\n"
-        "ticket = rt.submit(op, out=mine)\n"
-        "del mine\n"
-        "try: ticket.wait()\n"
-        "except gpuos.TaskError as error: print(error.operator)\n"
-        "gc.collect()\n"
-        "print(seen() is not None)"
-    )
-    assert printed_by(text) == "endless\nTrue\n"
-
-
 def test_output_of_a_stuck_operator_is_not_freed(printed_by):
     text = start("host", watchdog=0.2) + (
         "class Array(np.ndarray): pass\n"
@@ -259,29 +243,6 @@ def test_exit_with_a_numpy_view(printed_by):
 def test_import_is_quick_and_takes_no_numpy(printed_by):
     text = "import sys, gpuos; print('numpy' in sys.modules)"
     assert printed_by(text) == "False\n"
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
-    backend, printed_by
-):
-    text = PROCESS_START.format(backend=backend) + (
-        "import warnings; warnings.simplefilter('ignore')\n"
-        "rt.wait(rt.submit('add', out, one, out=out))\n"
-        "sys.stdout.flush()\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "  try: rt.submit('add', out, one, out=out)\n"
-        "  except gpuos.Error as error: print('child:', error)\n"
-        "  sys.exit(0)\n"
-        "_, status = os.waitpid(child, 0)\n"
-        "rt.wait(rt.submit('add', out, one, out=out), timeout=30)\n"
-        "print(status, out.numpy()[0])"
-    )
-    first, second = printed_by(text).splitlines()
-    assert first.startswith("child: ")
-    assert "fork" in first
-    assert second == "0 2.0"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

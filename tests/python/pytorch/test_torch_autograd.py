@@ -207,36 +207,3 @@ def test_gradients_of_random_programs(device, seed):
         return loss, torch.autograd.grad(loss, leaves, allow_unused=True)
 
     compare(run, tolerances={"rtol": 1e-4, "atol": 1e-5})
-
-
-FORWARD_STEPS = [
-    *GRADIENT_STEPS,
-    lambda x, _: x * 0.5,
-    lambda x, _: 2 - x,
-    lambda x, _: x**2,
-    lambda x, y: torch.where(x > y, x, 0.0),
-    lambda x, _: x.detach(),
-    lambda x, y: torch.lerp(x, y, 0.25),
-]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_forward_derivatives_of_random_programs(device, seed):
-    forward = torch.autograd.forward_ad
-
-    def run():
-        choose = random.Random(seed)
-        made = torch.Generator().manual_seed(seed)
-        given = [torch.rand(4, 6, generator=made).to(device) for _ in range(6)]
-        with forward.dual_level():
-            pool = [
-                forward.make_dual(x * 1.0, t)
-                for x, t in zip(given[:3], given[3:], strict=True)
-            ]
-            for _ in range(20):
-                step = choose.choice(FORWARD_STEPS)
-                result = step(choose.choice(pool), choose.choice(pool))
-                pool[choose.randrange(3)] = result
-            return [list(forward.unpack_dual(x)) for x in pool]
-
-    compare(run, tolerances={"rtol": 1e-4, "atol": 1e-5})

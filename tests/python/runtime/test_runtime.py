@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from deadlines import WAIT_S
-from jit_support import or_skip
 
 import gpuos
 
@@ -160,62 +159,6 @@ def test_wrong_timeouts_are_refused(rt):
         rt.wait(ticket, timeout="1")
     with pytest.raises(TypeError, match="Ticket"):
         rt.wait(3)
-
-
-def test_a_ticket_of_another_runtime_is_refused(host):
-    with gpuos.Runtime(backend="host") as other:
-        ticket = other.submit("fill", out=other.zeros(1), value=1)
-        with pytest.raises(gpuos.InvalidArgument):
-            host.wait(ticket)
-
-
-def test_stats_count(rt):
-    out = rt.zeros(3)
-    rt.synchronize()
-    before = rt.stats()
-    for _ in range(10):
-        rt.submit("fill", out=out, value=1)
-    rt.synchronize()
-    after = rt.stats()
-    assert after["tasks_submitted"] - before["tasks_submitted"] == 10
-    assert after["tasks_completed"] == after["tasks_submitted"]
-    assert after["backend"] == rt.backend
-    assert after["workers"] > 0
-    assert after["residency_reason"]
-
-
-def test_an_exception_in_an_operator_fails_its_ticket_only(host):
-    source = """
-    #include <stdexcept>
-    GPUOS_OPERATOR(fails) { throw std::runtime_error("no luck"); }"""
-    op = or_skip(host.define, "fails", source=source, inputs=0)
-    out, good = host.zeros(3), host.zeros(3)
-    bad = host.submit(op, out=out)
-    ticket = host.submit("fill", out=good, value=4)
-    with pytest.raises(gpuos.TaskError, match="no luck") as caught:
-        host.wait(bad, timeout=WAIT_S)
-    assert caught.value.operator == "fails"
-    host.wait(ticket, timeout=WAIT_S)
-    assert good.numpy().tolist() == [4] * 3
-
-
-IDLE = """
-import time
-
-import gpuos
-with gpuos.Runtime(backend="host") as rt:
-    out = rt.zeros(3)
-    rt.synchronize()
-    before = time.process_time()
-    time.sleep(10)
-    print(time.process_time() - before)
-    rt.wait(rt.submit("fill", out=out, value=1))
-"""
-
-
-def test_an_idle_runtime_costs_nothing(printed_by):
-    # A new process is needed, because in this one others may still compile.
-    assert float(printed_by(IDLE)) < 0.5
 
 
 def test_public_classes_belong_to_gpuos():

@@ -274,10 +274,6 @@ def test_the_bridge_is_not_next_where_it_is_there():
     assert ["build-torch" in line for line in left_out] == [True]
 
 
-def test_demo_refuses_no_time():
-    assert_bad_input(gpuos_command("demo", "--seconds", "0"), "--seconds")
-
-
 def test_info_is_a_table():
     done = gpuos_command("info")
     assert (done.returncode, done.stderr) == (0, "")
