@@ -4,11 +4,12 @@
     scripts/figures measurements [--commit HASH] queue=queue.json ...
 
 A table stands between `<!-- bench NAME -->` and `<!-- end -->`. NAME is queue,
-programs, torch, torch-cpu, jit, session or host. A name that comes twice gets a
-table of each file. `torch-cpu` takes the rows of CPU tensors, `torch` the
-others, both from a file of `bench torch`. Rows without a value, or without a
-limit and a peer, are sentences below their table. `--commit` is the measured
-commit. The default is the commit of this checkout.
+programs, torch, torch-cpu, torch-whole, jit, session or host. A name that comes
+twice gets a table of each file. `torch-cpu` takes the rows of CPU tensors,
+`torch-whole` those of whole programs, and `torch` the others, from files of
+`bench torch`. Rows without a value, or without a limit and a peer, are
+sentences below their table. `--commit` is the measured commit. The default is
+the commit of this checkout.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import functools
 import json
 import re
 import runpy
+import statistics
 import subprocess
 import sys
 import textwrap
@@ -26,7 +28,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 END = "<!-- end -->"
 HEADER = "| figure | measured | asked | ok | best peer |"
-GAIN, HOST = "gain: ", "processors"
+GAIN, HOST, WHOLE = "gain: ", "processors", "whole: "
+WHOLE_COUNTS = ("deferred", "by PyTorch", "flushes", "a flush")
+WHOLE_HEADER = (
+    "| program | eager | gpuos | CUDA graph | torch.compile | compiled in "
+    f"| {' | '.join(WHOLE_COUNTS)} |"
+)
 TIMES = (" ns", " us", " ms")
 
 Row = dict[str, Any]
@@ -67,6 +74,38 @@ def cells_of(row: Row) -> list[str]:
     if best_peer(row) and "ours us" in row["also"]:
         value += f", {number(row['also']['ours us'])} us"
     return [name, value, *more, best_peer(row)]
+
+
+def whole_line(row: Row) -> str:
+    """Return the line of a whole program. Factors are times eager's speed."""
+    peers, also = row["peers"], row["also"]
+
+    def times(name: str) -> str:
+        value = peers.get(name, "")
+        return "-" if isinstance(value, str) else f"{number(value)} x"
+
+    late = str(peers.get("torch.compile", "")).startswith("takes")
+    compiled = f"{number(also['compile s'])} s" if "compile s" in also else "-"
+    cells = [
+        row["name"].removeprefix(WHOLE).removesuffix(", over eager"),
+        f"{number(peers['eager us'] / 1000)} ms",
+        f"{number(row['value'])} x",
+        times("CUDA graph"),
+        times("torch.compile"),
+        peers["torch.compile"].removeprefix("takes ") if late else compiled,
+        *(number(also[name]) for name in WHOLE_COUNTS),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def whole_summary(rows: list[Row]) -> str:
+    values = [row["value"] for row in rows]
+    sizes = [row["also"]["a flush"] for row in rows]
+    return (
+        f"Geometric mean {number(statistics.geometric_mean(values))} x, least "
+        f"{number(min(values))} x; operators a flush, median "
+        f"{number(statistics.median(sizes))}."
+    )
 
 
 def joined(texts: tuple[str, ...]) -> str:
@@ -132,12 +171,18 @@ def below(bare: list[Row], absent: list[Row]) -> str:
     return fill(" ".join(texts))
 
 
+def torch_table(row: Row) -> str:
+    """Return the name of the table for a row of `bench torch`."""
+    if row["name"].startswith(WHOLE):
+        return "torch-whole"
+    return "torch-cpu" if row["name"].startswith(HOST) else "torch"
+
+
 def table_of(name: str, path: Path, commit: str) -> str:
     content = json.loads(path.read_text(encoding="utf-8"))
     rows = [row for row in content["rows"] if row["unit"]]  # no plots
     if name.startswith("torch"):
-        on_host = name == "torch-cpu"
-        rows = [r for r in rows if r["name"].startswith(HOST) == on_host]
+        rows = [row for row in rows if torch_table(row) == name]
     driver = content["driver"]
     where = [content["device"], f"driver {driver}"][: 1 + (driver != "none")]
     head = f"{', '.join(where)}, {content['date'][:10]}, commit {commit}."
@@ -148,9 +193,14 @@ def table_of(name: str, path: Path, commit: str) -> str:
         is_bare = row["asked"] is row["ok"] is None and not best_peer(row)
         kind = absent if row["value"] is None else bare if is_bare else table
         kind.append(row)
-    lines = [fill(head), "", HEADER, "|---|---:|---:|---|---|"]
-    lines += lines_of(table)
     text = below(bare, absent)
+    if name == "torch-whole" and table:
+        lines = [fill(head), "", WHOLE_HEADER, f"|---|{9 * '---:|'}"]
+        lines += map(whole_line, table)
+        text = fill(f"{whole_summary(table)} {text}")
+    else:
+        lines = [fill(head), "", HEADER, "|---|---:|---:|---|---|"]
+        lines += lines_of(table)
     return "\n".join([*lines, *(["", text] if text else []), ""])
 
 

@@ -63,7 +63,7 @@ def _run(argv: Sequence[str], begin: Callable[..., Here | Apart]) -> int:
     measures = [
         measure
         for measure in options.chosen.measures()
-        if not options.only or measure.name in options.only
+        if measure.is_asked(options.only)
     ]
     with _folders_of(options.chosen.name), contextlib.ExitStack() as stack:
         try:

@@ -17,6 +17,7 @@ from gpuos.bench.row import Measure, Row, Series, fail_rows
 Result = tuple[list[Row], dict[str, Series]]
 START_S = 3600.0  # it may compile a bridge to PyTorch, once
 KILLED_S = 30.0
+END_S = 10.0
 ERROR = "error"
 
 
@@ -60,6 +61,7 @@ class Apart:
         self.environment = self._start()
 
     def _start(self) -> dict[str, Any]:
+        self._has_measured = False
         spawn = multiprocessing.get_context("spawn")
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=serve, args=(theirs, *self._begin))
@@ -88,15 +90,26 @@ class Apart:
     def measure(self, measure: Measure) -> Result:
         """Return the rows of one measurement, even if it fails."""
         try:
+            if measure.part and self._has_measured:
+                self._end()
             if not self._process.is_alive():
                 self._start()
             self._pipe.send(measure.name)
             result: Result = self._receive(measure.limit_s)
+            self._has_measured = True
+            if measure.part:
+                self._end()
         except (OSError, RuntimeError) as error:  # also a timeout
             self.close()
             fail_rows(measure.rows, error)
             return measure.rows, {}
         return result
+
+    def _end(self) -> None:
+        """Let the idle process end its compilers and itself."""
+        self._pipe.close()
+        self._process.join(END_S)
+        self.close()
 
     def close(self) -> None:
         """End the process at once."""

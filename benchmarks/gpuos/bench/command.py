@@ -89,6 +89,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
     names = [measure.name for measure in command.measures()]
+    parts = sorted(set().union(*(m.parts for m in command.measures())))
     add = parser.add_argument
     parser.set_defaults(chosen=command, device=0, plot=None)
     parser.set_defaults(no_compile=False, cells=0, arch="")
@@ -111,7 +112,10 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
     what = "what our issues ask for on one H200, and rows without a figure too"
     add("--asked", action="store_true", help=what)
     what = "some measurements: " + ", ".join(names)
-    add("--only", nargs="+", choices=names, metavar="NAME", help=what)
+    if parts:
+        what += ". These only run if asked for: " + ", ".join(parts)
+    choices = [*names, *parts]
+    add("--only", nargs="+", choices=choices, metavar="NAME", help=what)
     what = "write everything, for programs"
     add("--json", type=Path, metavar="PATH", help=what)
     if command.has_plot:

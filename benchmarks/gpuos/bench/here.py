@@ -18,7 +18,10 @@ from gpuos.bench.row import Measure, run_measure
 from gpuos.bench.runner import say
 from gpuos.typing import Backend, Stats
 
-PACKAGES = ("numpy", "torch", "cuda-core", "cupy-cuda13x", "cupy-cuda12x")
+PACKAGES = (
+    *("numpy", "torch", "cuda-core", "cupy-cuda13x", "cupy-cuda12x"),
+    *("transformers", "torchdiffeq", "torchmetrics"),
+)
 
 
 class Here:

@@ -112,25 +112,45 @@ class Row:
 
 @dataclass
 class Measure:
-    """Rows that are measured together by `run(context, *rows)`."""
+    """Rows that are measured together by `run(context, *rows)`.
+
+    A measurement with a `part`, such as "whole-1", runs in a process of its
+    own. It only runs if its name, "whole-1" or "whole" is asked for.
+    """
 
     name: str
     rows: list[Row]
     run: Callable[..., None]
     limit_s: float = LIMIT_S
+    part: str = ""
+
+    @property
+    def parts(self) -> set[str]:
+        """Return the names that choose this measurement and others."""
+        return {self.part, self.part.partition("-")[0]} - {""}
+
+    def is_asked(self, only: Sequence[str] | None) -> bool:
+        """Return whether the names after `--only` choose this measurement."""
+        if not only:
+            return not self.part
+        return not {self.name, *self.parts}.isdisjoint(only)
 
 
 class Table(list[Measure]):
     """The measurements of a module."""
 
     def rows(
-        self, name: str, *lines: str, limit_s: float = LIMIT_S
+        self,
+        name: str,
+        *lines: str,
+        limit_s: float = LIMIT_S,
+        part: str = "",
     ) -> Callable[[Run], Run]:
         """Declare the rows that the function below fills."""
 
         def declare(run: Run) -> Run:
             rows = [Row.declared(line) for line in lines]
-            self.append(Measure(name, rows, run, limit_s))
+            self.append(Measure(name, rows, run, limit_s, part))
             return run
 
         return declare

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpuos.bench import _loops
-from gpuos.bench.row import median
+from gpuos.bench.row import Unavailable, median
 
 MILLI, MICRO, NANO = 1e3, 1e6, 1e9  # per second
 GIGA = 1e9
+AGAIN_S = 5.0
 
 # The program has a thread, and gpuos has one that gives chunks to workers.
 # Autograd has one. The last is room for the driver.
@@ -63,6 +65,35 @@ def environment(**changes: str) -> Iterator[None]:
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def time_limit(limit_s: float) -> Iterator[None]:
+    """Raise an error in the main thread if the block takes longer.
+
+    An alarm that was set before waits until the end of the block.
+    """
+    message = f"takes over {limit_s:g} s"
+    is_late = False
+
+    def stop(*_: object) -> None:
+        nonlocal is_late
+        is_late = True
+        raise Unavailable(message)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    # A compiler may ignore an error once.
+    left, _ = signal.setitimer(signal.ITIMER_REAL, limit_s, AGAIN_S)
+    try:
+        yield
+    except Exception:
+        if is_late:  # A compiler wraps errors.
+            raise Unavailable(message) from None
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, left)
 
 
 def _confine(processors: set[int]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuos.bench.context import Context
 from gpuos.bench.peers import captured, forget_compiled, torch_of
-from gpuos.bench.row import Unavailable, median
+from gpuos.bench.row import Unavailable
 from gpuos.bench.timing import MILLI, seconds, settled
 
 TURNS = 3
@@ -248,8 +248,8 @@ def seconds_in_turns(
     turns: int = TURNS,
     *,
     settles: bool = True,
-) -> dict[str, float]:
-    """Return each arm's median time over `reps` repetitions or some more.
+) -> dict[str, list[float]]:
+    """Return each arm's seconds in `reps` repetitions or some more.
 
     The arms take turns of a few repetitions, because a machine gets slower or
     faster. The first repetition of a turn does not count, because another arm
@@ -272,4 +272,4 @@ def seconds_in_turns(
                         read(torch, results)
                         times[name].append(time.perf_counter() - start)
                         del results  # outside of the next timing
-    return {name: median(each) for name, each in times.items()}
+    return times

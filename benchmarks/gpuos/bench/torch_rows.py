@@ -16,11 +16,14 @@ from gpuos.bench.torch_runs import (
     on_host,
     ratio_run,
     run_adds,
+    whole_run,
     worst_block_run,
 )
+from gpuos.bench.torch_whole import WHOLE
 
 TABLE = Table()
 EVEN = 0.97
+WHOLE_S = 200.0
 ADAM = partial(even.mlp_training, optimizer="Adam")
 ADAMW = partial(even.mlp_training, optimizer="AdamW", fused=True)
 
@@ -102,3 +105,8 @@ for key, name, make in (
 _on_host("branch", ": a branch on each value", 1.1, even_run(even.branches))
 _on_host("busy", ": MLP, Adam, busy machine", 0.9, busy_run(ADAM))
 _on_host("worst", ": MLP, Adam, worst block", 0.67, worst_block_run(ADAM))
+for name, (part, asked, program) in WHOLE.items():
+    key = "whole-" + name.lower().replace(",", "").replace(" ", "-")
+    line = f"whole: {name}, over eager | x >= {asked}"
+    declare = TABLE.rows(key, line, limit_s=WHOLE_S, part=f"whole-{part}")
+    declare(whole_run(program))

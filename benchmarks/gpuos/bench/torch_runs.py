@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuos.bench.context import Context, Sizes
 from gpuos.bench.row import Row, Unavailable, attempt, median
-from gpuos.bench.timing import MICRO, busy_processors
+from gpuos.bench.timing import MICRO, MILLI, busy_processors, time_limit
 from gpuos.bench.torch_arms import (
     Arm,
     Work,
@@ -35,6 +35,7 @@ TURNS = 4  # per requested repetition
 BUSY = 2  # endless processes
 STEPS = 60
 BLOCK = 50
+COMPILE_S = 45.0  # a whole program
 COMPILERS = ("default", "reduce-overhead")
 
 
@@ -67,7 +68,7 @@ def _measure(
         context.sizes.torch_reps,
         settles=context.is_cuda,
     )
-    us = {k: MICRO * v / len(work.inputs) for k, v in seconds.items()}
+    us = {k: MICRO * median(v) / len(work.inputs) for k, v in seconds.items()}
     shown: dict[str, float | str] = {}
     for name, arm in peers.items():
         if isinstance(arm, str):
@@ -154,10 +155,10 @@ def _over_eager(
         torch, arms, turns, turns, settles=context.is_cuda
     )
     steps = len(ours.inputs)
-    row.peers["eager us"] = MICRO * seconds["eager"] / steps
-    row.also["ours us"] = MICRO * seconds["ours"] / steps
+    us = {k: MICRO * median(v) / steps for k, v in seconds.items()}
+    row.peers["eager us"], row.also["ours us"] = us["eager"], us["ours"]
     row.note = f"a step; {steps} steps"
-    return seconds["eager"] / seconds["ours"]
+    return us["eager"] / us["ours"]
 
 
 def model_run(make: Make) -> Fill:
@@ -206,6 +207,68 @@ def even_run(make: Make) -> Fill:
                     row.also |= tried.also
         finally:
             torch.set_num_threads(default)
+
+    return run
+
+
+def whole_run(make: Callable[[Any, str], Callable[[], Any]]) -> Fill:
+    """Return the function for a row of a whole program.
+
+    The row and its peers are in times eager's speed. Each is the median of
+    pairs in turns.
+    """
+
+    def run(context: Context, row: Row) -> None:
+        torch, gt = modules_of(context)
+        torch.manual_seed(7)
+        work = Work(make(torch, device_of(context)), [()])
+        eager, ours = eager_arm(torch, work), scheduled_arm(gt, work)
+
+        def over_eager(arm: Arm) -> tuple[float, list[float]]:
+            turns = context.sizes.torch_reps
+            arms = {"eager": eager, "arm": arm}
+            times = seconds_in_turns(
+                torch, arms, turns, turns, settles=context.is_cuda
+            )
+            ratios = [a / b for a, b in zip(*times.values(), strict=True)]
+            return median(ratios), [MICRO * median(x) for x in times.values()]
+
+        def compiled() -> float:
+            eager.prepare()
+            with time_limit(COMPILE_S):
+                arm = compiled_arm(torch, work, "default")
+            row.also["compile s"] = (arm.first_ms or 0) / MILLI
+            with time_limit(COMPILE_S):  # It may compile for other shapes.
+                return over_eager(arm)[0]
+
+        results = []
+        for arm in (eager, ours):
+            torch.manual_seed(8)
+            results.append(arm.run())
+        check_same(torch, results[0], results[1], work.tolerance)
+        row.also["warm s"] = warm_up(torch, gt, ours)
+        value, us = over_eager(ours)
+        row.peers["eager us"], row.also["ours us"] = us
+        gt.bridge().watch_anew()  # It may leave the thread to PyTorch by now.
+        before = gt.stats()
+        read(torch, ours.run())
+        now = {k: v - before[k] for k, v in gt.stats().items()}
+        counts = {
+            "deferred": now["intercepted"],
+            "by PyTorch": now["fallbacks"] + now["left"],
+            "flushes": now["flushes"],
+        }
+        row.note = ", ".join(f"{v} {name}" for name, v in counts.items())
+        counts["a flush"] = now["intercepted"] / max(1, now["flushes"])
+        row.also |= counts
+        if context.sizes.torch_compiles:
+            row.peer("torch.compile", compiled)
+        if context.is_cuda:
+            # A failed capture may break later draws of random numbers.
+            row.peer(
+                "CUDA graph", lambda: over_eager(graph_arm(torch, work))[0]
+            )
+        row.value = value
 
     return run
 

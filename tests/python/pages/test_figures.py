@@ -26,7 +26,8 @@ PICTURES = ROOT / "docs" / "pictures"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MEASURED = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
 GAINS, SOURCE = drawn.read_table(README)
-BENCHES = ("queue", "programs", "torch", "torch-cpu", "jit", "session", "host")
+BENCHES = ("queue", "programs", "torch", "torch-cpu", "torch-whole", "jit")
+BENCHES += ("session", "host")
 SVG = "{http://www.w3.org/2000/svg}"
 WHERE = {
     "date": "2026-11-25T10:00:00+00:00",
@@ -131,6 +132,32 @@ def test_rows_of_torch_are_divided_and_gains_are_one_row(page, write):
     ]
     [branch] = found["torch-cpu"][4:]
     assert branch.startswith("| processors: a branch, over eager | 1.37 x |")
+
+
+def test_whole_programs_have_a_table_of_their_own(tmp_path, write):
+    counts = {"by PyTorch": 12, "flushes": 8}
+    few, many = ({"deferred": 8 * n, "a flush": n} for n in (10, 40))
+    peers = {"eager us": 9_500.0, "CUDA graph": 7.31, "torch.compile": 3.5}
+    late = {"eager us": 400.0, "torch.compile": "takes over 45 s"}
+    rows = [
+        row(f"whole: {name}, over eager", "x", value, 4, peers=some, also=also)
+        for name, value, some, also in (
+            ("a", 1.0, peers, {"compile s": 31.26, **few, **counts}),
+            ("b", 4.0, late, {**many, **counts}),
+        )
+    ]
+    rows.append(row("adds", "us", 1.0, 2))
+    page = tmp_path / "page.md"
+    page.write_text("<!-- bench torch-whole -->\n<!-- end -->\n")
+    path = write("t.json", rows)
+    file = f"torch-whole={path}"
+    assert measured.main(["--page", str(page), "--commit", "abc", file]) == 0
+    assert page.read_text().splitlines()[5:-1] == [
+        "| a | 9.5 ms | 1 x | 7.31 x | 3.5 x | 31.3 s | 80 | 12 | 8 | 10 |",
+        "| b | 0.4 ms | 4 x | - | - | over 45 s | 320 | 12 | 8 | 40 |",
+        "",
+        "Geometric mean 2 x, least 1 x; operators a flush, median 25.",
+    ]
 
 
 @pytest.mark.parametrize("argument", ["nothing={}", "queue"])

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from deadlines import WAIT_S
 import gpuos
 from gpuos.bench import _loops, context, tables, timing
 from gpuos.bench.command import QUEUE
-from gpuos.bench.row import Measure, Row, run_measure
+from gpuos.bench.row import Measure, Row, Unavailable, run_measure
 
 TINY = context.Sizes(
     bulk_tasks=600,
@@ -64,6 +65,21 @@ def test_every_row_is_measured_or_says_why_not(run_tiny, capsys, tmp_path):
 )
 def test_a_line_declares_a_row(line, expected):
     assert Row.declared(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "is_asked"),
+    [
+        (None, False),
+        (["a"], True),
+        (["whole"], True),
+        (["whole-2"], True),
+        (["b", "whole-1"], False),
+    ],
+)
+def test_a_part_is_measured_if_it_is_asked_for(only, is_asked):
+    measure = Measure("a", [], lambda: None, part="whole-2")
+    assert measure.is_asked(only) is is_asked
 
 
 def test_rows_with_a_figure_keep_it_where_another_fails():
@@ -141,6 +157,21 @@ def test_settled_threads_may_run_everywhere_afterwards(monkeypatch):
     thread.join()
     assert inside == {frozenset({one})}
     assert after == before
+
+
+def test_a_block_ends_at_its_time_limit():
+    def compile_slowly():
+        with timing.time_limit(0.01):
+            try:
+                time.sleep(WAIT_S)
+            except RuntimeError as error:
+                raise ValueError("as a compiler wraps it") from error
+
+    with pytest.raises(Unavailable, match=r"takes over 0\.01 s"):
+        compile_slowly()
+    with pytest.raises(KeyError), timing.time_limit(WAIT_S):
+        raise KeyError
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def test_settle_leaves_the_thread_its_processors():

@@ -12,9 +12,10 @@ from gpuos.bench import (
     main,
     torch_arms,
     torch_programs,
+    torch_runs,
 )
 from gpuos.bench.command import TORCH
-from gpuos.bench.row import Unavailable
+from gpuos.bench.row import Row, Unavailable
 from gpuos.bench.torch_models import make_gpt, make_resnet
 
 pytestmark = [
@@ -53,6 +54,32 @@ def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     assert (
         "_foreach us" not in peers["add, mul, relu, sigmoid, div, over eager"]
     )
+
+
+def test_whole_programs_are_measured_if_asked(run_tiny, capsys):
+    content = run_tiny("--only", "whole-hmm-forward", "whole-game-of-life")
+    names = [row["name"] for row in content["rows"]]
+    assert names == [
+        "whole: HMM forward, over eager",
+        "whole: Game of Life, over eager",
+    ]
+    printed = " ".join(capsys.readouterr().out.split())
+    for row in content["rows"]:
+        assert row["value"] > 0
+        assert row["peers"]["eager us"] > 0
+        also = row["also"]
+        assert also["deferred"] >= also["flushes"] > 0
+        note = f"{also['deferred']} deferred, {also['by PyTorch']} by PyTorch"
+        assert note in printed
+
+
+def test_whole_programs_that_differ_from_eager_fail():
+    # Each run returns another number, as would a scheduler that is wrong.
+    calls = iter(range(100))
+    make = torch_runs.whole_run(lambda *_: lambda: torch.ones(2) * next(calls))
+    where = context.Context("host", 0, TINY)
+    with pytest.raises(ValueError, match="eager's results"):
+        make(where, Row("whole: odd", "x"))
 
 
 def test_bridge_is_compiled_before_the_rows(monkeypatch):

@@ -35,14 +35,16 @@ def ends(context, row): os._exit(7)
 def hangs(context, row): time.sleep(600)
 def fails(context, row): raise KeyError("no such thing")
 def lacks(context, row): raise Unavailable("no GPU")
+def alone(context, row): row.value = os.getpid()
 
 ways = dict(works=works, kills=kills, ends=ends, late=hangs, fails=fails,
-            lacks=lacks)
+            lacks=lacks, alone=alone)
 TABLE = Table()
 for index, way in enumerate(sys.argv[1].split(",")):
     line = f"{way}{index} is measured | us"
     limit_s = 0.3 if way == "late" else 60.0
-    TABLE.rows(f"{way}{index}", line, limit_s=limit_s)(ways[way])
+    part = f"part-{index}" if way == "alone" else ""
+    TABLE.rows(f"{way}{index}", line, limit_s=limit_s, part=part)(ways[way])
 table = ModuleType("table")
 table.TABLE = TABLE
 command.COMMANDS = (command.Command("odd", "odd rows", (table,)),)
@@ -109,6 +111,15 @@ def test_a_failing_row_does_not_stop_others(run_ways, ways):
     assert f"{ways.count('works')} measured, {bad} failed" in printed[-1]
     assert ("1 left out" in printed[-1]) is ("lacks" in ways)
     assert done.returncode == 1
+
+
+def test_each_row_of_a_part_runs_in_a_process_of_its_own(run_ways):
+    ways = ["works", "alone", "alone"]
+    done, content = run_ways(ways, "--only", "part", "works0")
+    assert done.returncode == 0
+    values = {row["name"][:6]: row["value"] for row in content["rows"]}
+    assert [*values] == ["works0", "alone1", "alone2"]
+    assert values["alone1"] != values["alone2"]
 
 
 def test_a_bench_that_cannot_start_prints_the_reason():
