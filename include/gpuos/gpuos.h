@@ -7,6 +7,8 @@
 #include "gpuos/dtype.h"
 #include "gpuos/error.h"
 #include "gpuos/export.h"
+#include "gpuos/fused.h"
+#include "gpuos/inline_vector.h"
 #include "gpuos/interrupt.h"
 #include "gpuos/jit_module.h"
 #include "gpuos/jit_options.h"

@@ -8,7 +8,6 @@
 
 #include "arrays/deferred_operation.h"
 #include "convert/native.h"
-#include "fused/fused_object.h"
 #include "gpuos/error.h"
 #include "module/without_gil.h"
 #include "runtime/runtime_object.h"
@@ -113,12 +112,12 @@ void DeferredOperations::remove(const DeferredOperation& operation) noexcept {
   bytes_ -= operation.bytes;
 }
 
-py::object DeferredOperations::defer(const Traced& traced,
+py::object DeferredOperations::defer(const TracedFunction& traced,
                                      const TensorView& form,
                                      std::span<PyObject* const> arrays,
                                      std::span<const Scalar> scalars) {
-  auto operation = std::make_shared<DeferredOperation>(*this, traced.program,
-                                                       traced.made, form);
+  auto operation = std::make_shared<DeferredOperation>(
+      *this, traced.program(), traced.function()->result, form);
   py::object made = Array::make_deferred(runtime_, operation);
   // After this loop ends, this function keeps the GIL.
   wait_for_other_thread();

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpuos/fused.h"
 #include "gpuos/program.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
@@ -18,7 +19,6 @@ namespace gpuos::python {
 
 class RuntimeObject;
 struct DeferredOperation;
-struct Traced;
 
 /// Holds the operations on arrays of one runtime that are not submitted yet.
 /// They are in the order in which the program wrote them. run() makes few
@@ -44,7 +44,7 @@ class DeferredOperations {
   /// Returns the array of an operation's future result. `arrays` are its
   /// inputs, which are of this runtime and in memory that only gpuos writes.
   /// Throws: the reason why an input could not be computed.
-  pybind11::object defer(const Traced& traced, const TensorView& form,
+  pybind11::object defer(const TracedFunction& traced, const TensorView& form,
                          std::span<PyObject* const> arrays,
                          std::span<const Scalar> scalars);
   /// Submits all operations. If one fails, the array of its result raises the

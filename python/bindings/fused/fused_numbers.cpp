@@ -19,22 +19,6 @@ namespace {
 // its numbers to another thread.
 std::vector<TracedNumbers*> all_traced;
 
-// Returns how a program takes the object as a scalar. Returns nothing if it is
-// no number, or a number that fits no dtype.
-std::optional<ArgumentWord> word_of(PyObject* object) {
-  if (const DType kind = kind_of_number(object); kind != DType::Float32) {
-    if (kind == DType::Int64 && is_too_wide(object)) return std::nullopt;
-    return ArgumentWord{.kind = ArgumentKind::Number, .dtype = kind};
-  }
-  if (!is_numpy_scalar(object)) return std::nullopt;
-  try {
-    return ArgumentWord{.kind = ArgumentKind::Scalar,
-                        .dtype = dtype_of_scalar(object)};
-  } catch (const InvalidArgument&) {  // a longdouble, a text
-    return std::nullopt;
-  }
-}
-
 bool is_number(PyObject* object) {
   return kind_of_number(object) != DType::Float32 || is_numpy_scalar(object);
 }
@@ -57,23 +41,6 @@ bool is_plain(PyObject* object, int depth = 0) {
   return std::ranges::all_of(
       all, [&](py::handle item) { return is_plain(item.ptr(), depth + 1); });
 }
-
-}  // namespace
-
-Scalar scalar_from(PyObject* number) {
-  if (PyBool_Check(number)) return number == Py_True;
-  return number_of(number);
-}
-
-bool is_same_number(PyObject* a, PyObject* b) {
-  if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
-  // No program has these numbers: integers of any size, longdoubles.
-  if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
-  return py::repr(a).equal(py::repr(b));
-}
-
-namespace {
 
 py::object form_of(const py::error_already_set& error) {
   return py::make_tuple(error.type(), py::str(error.value()));
@@ -152,6 +119,30 @@ bool CallNumbers::compute(std::span<const NumberCall> calls) {
   return true;
 }
 
+bool PythonSteps::compute(std::span<void* const> numbers,
+                          std::vector<Scalar>& scalars) const {
+  std::vector<py::object> arguments;
+  for (void* number : numbers)
+    arguments.push_back(
+        py::reinterpret_borrow<py::object>(static_cast<PyObject*>(number)));
+  CallNumbers all(std::move(arguments));
+  if (!all.compute(calls_)) return false;
+  scalars = all.scalars();
+  return true;
+}
+
+void PythonSteps::add_deciding(std::size_t first,
+                               AskedScalars& deciding) const {
+  for (std::size_t i = calls_.size(); i-- > 0;) {
+    const NumberCall& call = calls_[i];
+    if (call.gives != NumberCall::Gives::Same &&
+        !deciding.contains(static_cast<std::uint32_t>(first + i)))
+      continue;
+    for (const NumberCall::Operand& operand : call.operands)
+      if (!operand.constant) deciding.insert(operand.number);
+  }
+}
+
 // ---- a function that is traced
 
 namespace {
@@ -185,11 +176,7 @@ py::object TracedNumbers::next(const ArgumentWord& word, const Scalar& scalar) {
 py::object TracedNumbers::stand_for(const ArgumentWord& word,
                                     const Scalar& scalar,
                                     const py::object& number) {
-  // A bool adapts to every dtype, as an array of bools does.
-  const bool is_weak =
-      word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
-  const Value value =
-      is_weak ? builder_.number(scalar) : builder_.scalar(word.dtype);
+  const Value value = gpuos::stand_for(builder_, word, scalar);
   const auto place = static_cast<std::uint32_t>(ids_.size());
   ids_.push_back(value.id());
   if (!asked_.contains(place)) return make_value(value);

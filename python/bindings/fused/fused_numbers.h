@@ -2,35 +2,16 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "fused/fused_key.h"
+#include "fused/foreign_objects.h"
 #include "gpuos/program.h"
 #include "gpuos/scalar.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
-
-/// Holds the numbers of a call's scalars for whose values a function asked.
-using AskedScalars = std::set<std::uint32_t>;
-
-/// Returns the kind of a Python number, as ArgumentWord has it. Returns Float32
-/// if `object` is none.
-inline DType kind_of_number(PyObject* object) noexcept {
-  if (PyFloat_CheckExact(object)) return DType::Float64;
-  if (PyLong_CheckExact(object)) return DType::Int64;
-  if (PyBool_Check(object)) return DType::Bool;
-  return PyComplex_CheckExact(object) ? DType::Complex128 : DType::Float32;
-}
-
-/// Returns a number of Python or NumPy. Throws: OutOfRange.
-Scalar scalar_from(PyObject* number);
-
-/// Returns whether two numbers have one type and equal bits.
-bool is_same_number(PyObject* a, PyObject* b);
 
 /// Returns `number`. An array becomes read-only, so that it stays this number.
 pybind11::object read_only(pybind11::object number);
@@ -100,6 +81,26 @@ class CallNumbers {
  private:
   std::vector<pybind11::object> numbers_;
   std::vector<Scalar> scalars_;
+};
+
+/// Holds the steps of a traced function.
+class PythonSteps : public NumberSteps {
+ public:
+  explicit PythonSteps(std::vector<NumberCall> calls)
+      : calls_(std::move(calls)) {}
+
+  bool compute(std::span<void* const> numbers,
+               std::vector<Scalar>& scalars) const override;
+  void add_deciding(std::size_t first, AskedScalars& deciding) const override;
+  template <typename Visit>
+  int visit_objects(Visit visit) const {
+    for (const NumberCall& call : calls_)
+      if (const int result = call.visit_objects(visit)) return result;
+    return 0;
+  }
+
+ private:
+  std::vector<NumberCall> calls_;
 };
 
 /// Holds the numbers of a function that is being traced. number_result() finds

@@ -26,7 +26,7 @@ namespace {
 // Holds the arrays that one call of a fused function writes.
 class FusedResults {
  public:
-  FusedResults(const char* name, Traced& traced, RuntimeObject& runtime)
+  FusedResults(const char* name, TracedFunction& traced, RuntimeObject& runtime)
       : name_(name), traced_(traced), runtime_(runtime) {}
 
   /// Takes arrays of the caller: one, or a tuple or list with all of them.
@@ -47,7 +47,7 @@ class FusedResults {
   }
 
   const char* name_;
-  Traced& traced_;
+  TracedFunction& traced_;
   RuntimeObject& runtime_;
   InlineVector<TensorView, kMaxFusedResults> views_;
   std::size_t count_ = 0;
@@ -55,7 +55,7 @@ class FusedResults {
 };
 
 void FusedResults::take(PyObject* out, Arguments& arguments) {
-  const std::size_t wanted = traced_.program.outputs().size();
+  const std::size_t wanted = traced_.program().outputs().size();
   const bool is_sequence = PyTuple_Check(out) || PyList_Check(out);
   const py::tuple many = is_sequence ? items_of(out, "out") : py::tuple();
   const std::size_t given = is_sequence ? many.size() : 1;
@@ -87,12 +87,11 @@ void FusedResults::make(std::span<const TensorView> inputs) {
 }
 
 py::object FusedResults::as_returned() {
-  if (traced_.rebuild.is_none()) return std::move(arrays_[0]);
+  if (traced_.rebuild == nullptr) return std::move(arrays_[0]);
   py::tuple all(count_);
   for (std::size_t i = 0; i < count_; ++i) all[i] = std::move(arrays_[i]);
-  if (traced_.rebuild.ptr() == reinterpret_cast<PyObject*>(&PyTuple_Type))
-    return all;
-  return traced_.rebuild(all);
+  if (traced_.rebuild.get() == &PyTuple_Type) return all;
+  return object_of(traced_.rebuild)(all);
 }
 
 struct PythonCall {
@@ -112,33 +111,6 @@ struct PythonCall {
 
 }  // namespace
 
-std::shared_ptr<const std::vector<TensorView>> Traced::output_forms(
-    std::span<const TensorView> inputs) {
-  std::size_t at = 0;
-  bool is_known = outputs != nullptr;
-  for (const TensorView& input : inputs) {
-    is_known = is_known &&
-               std::equal(input.shape.begin(), input.shape.begin() + input.dims,
-                          input_dims.begin() + static_cast<long>(at));
-    at += input.dims;
-  }
-  if (is_known) return outputs;
-  std::vector<Shape> shapes;
-  input_dims.clear();
-  for (const TensorView& input : inputs) {
-    shapes.emplace_back(input.shape.begin(), input.shape.begin() + input.dims);
-    input_dims.insert(input_dims.end(), shapes.back().begin(),
-                      shapes.back().end());
-  }
-  outputs.reset();
-  auto forms = std::make_shared<std::vector<TensorView>>();
-  const std::vector<Shape> results = program.output_shapes(shapes);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    forms->push_back(Array::form_of(results[i], program.outputs()[i].dtype));
-  outputs = std::move(forms);
-  return outputs;
-}
-
 py::list values_of(const py::object& dict) {
   if (dict.is_none()) return py::list();
   PyObject* const values = PyDict_Values(dict.ptr());
@@ -151,8 +123,8 @@ Fused::Fused(py::object function, py::object trace, py::object runtime,
     : function_(std::move(function)),
       trace_(std::move(trace)),
       runtime_(std::move(runtime)),
-      name_(std::move(name)),
-      is_deferred_(is_deferred) {}
+      is_deferred_(is_deferred),
+      traces_(std::move(name), kMostTraced, &python_objects) {}
 
 std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
   if (!runtime_.is_none()) return runtime_of(runtime_.ptr()).shared_from_this();
@@ -162,7 +134,7 @@ std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
 std::shared_ptr<RuntimeObject> Fused::known_runtime_for(
     const FusedCall& call) const {
   if (auto found = runtime_for(call)) return found;
-  throw InvalidArgument(name_ +
+  throw InvalidArgument(traces_.name() +
                         ": expected a gpuos.Array among the arguments, whose "
                         "runtime runs the program, got none; name one with "
                         "runtime=");
@@ -176,7 +148,8 @@ py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
   const py::object function = function_;
   const WithoutLock to_others;
   return python_module("gpuos.interop")
-      .attr("call")(of_runtimes, function, name_, call.args, call.keywords);
+      .attr("call")(of_runtimes, function, traces_.name(), call.args,
+                    call.keywords);
 }
 
 py::object Fused::call_tree(const char* method, PyObject* const* args,
@@ -190,69 +163,18 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
   const py::object function = function_;
   const WithoutLock to_others;
   return python_module("gpuos.pytrees")
-      .attr("call")(of_trees, function, runtime_, name_, method, call.args,
-                    call.keywords);
-}
-
-Traced* Fused::find(FusedCall& call) const {
-  // serves() may run code of users that calls this object and changes last_.
-  Traced* const last = last_;
-  if (last != nullptr && last->serves(call)) return last;
-  const auto found = by_hash_.find(call.key().hash());
-  Traced* at = found == by_hash_.end() ? nullptr : found->second;
-  while (at != nullptr && !at->serves(call)) at = at->next;
-  return at;
+      .attr("call")(of_trees, function, runtime_, traces_.name(), method,
+                    call.args, call.keywords);
 }
 
 template <typename Body>
-auto Fused::explained(const FusedCall& call, Body body) const {
+auto Fused::explained(const FusedCall& call, Body body) {
   try {
     return body();
   } catch (const InvalidArgument&) {
-    std::vector<Part> parts;
-    trace(KnownKey(call.key()), call, function_, parts, true);
+    traces_.explain(call, *this);
     throw;
   }
-}
-
-Traced& Fused::find_or_trace(FusedCall& call) {
-  if (Traced* known = find(call)) return use(*known);
-  const std::uint64_t version = *version_;
-  std::vector<Part> parts;
-  std::unique_ptr<Traced> made =
-      trace(KnownKey(call.key()), call, function_, parts);
-  // Another thread may have traced an equal structure meanwhile, or replaced
-  // the function.
-  Traced* const known = find(call);
-  if (version != *version_) return find_or_trace(call);
-  if (known != nullptr) return use(*known);
-  Traced& traced = *made;
-  call.add_scalars(traced.more_scalars);
-  add(std::move(made), parts);
-  warn_of_many(traced);
-  return traced;
-}
-
-Traced& Fused::find_or_trace_values(FusedCall& call) {
-  call.add_scalars({});
-  const auto found = by_hash_.find(call.key().hash());
-  Traced* known = found == by_hash_.end() ? nullptr : found->second;
-  while (known != nullptr && !(known->is_of_values && known->serves(call)))
-    known = known->next;
-  if (known != nullptr) return use(*known);
-  AskedScalars all;
-  for (std::uint32_t i = 0; i < call.numbers().size(); ++i) all.insert(i);
-  const std::uint64_t version = *version_;
-  std::vector<Part> parts;
-  std::unique_ptr<Traced> made =
-      trace(KnownKey(call.key()), call, function_, parts, false, all);
-  if (version != *version_) return find_or_trace_values(call);
-  made->is_of_values = true;
-  Traced& traced = *made;
-  call.add_scalars(traced.more_scalars);
-  add(std::move(made), parts);
-  warn_of_many(traced);
-  return traced;
 }
 
 namespace {
@@ -285,11 +207,11 @@ class Nested {
 
 py::object Fused::call(PyObject* const* args, std::size_t count,
                        PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
+  const TraceCache::Running running(traces_);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   if (call.is_traced()) {
-    const Nested nested(name_);
-    note_part();
+    const Nested nested(traces_.name());
+    traces_.note_part();
     // This holds the function, because another thread may replace it.
     const py::object function = function_;
     const WithoutLock to_others;
@@ -297,7 +219,7 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
         PyObject_Vectorcall(function.ptr(), args, count, names));
   }
   if (call.has_container()) {
-    note_part();
+    traces_.note_part();
     return call_tree("__call__", args, count, names);
   }
   if (is_deferred_) {
@@ -309,33 +231,34 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   runtime->drain();
   Arguments arguments(*runtime);
   call.read(arguments);
-  Traced& traced = find_or_trace(call);
+  TracedFunction& traced = traces_.find_or_trace(call, *this);
   return explained(call, [&] {
     try {
       return submit(traced, call, arguments, *runtime);
     } catch (const OutOfRange&) {
-      if (traced.is_of_values) throw;
+      if (traced.is_of_values()) throw;
     }
-    return submit(find_or_trace_values(call), call, arguments, *runtime);
+    return submit(traces_.find_or_trace_values(call, *this), call, arguments,
+                  *runtime);
   });
 }
 
 py::object Fused::defer(PyObject* const* args, std::size_t count,
                         PyObject* names) {
-  FusedCall call(name_.c_str(), args, count, names);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   const std::shared_ptr<RuntimeObject> runtime = call.find_runtime();
   if (runtime == nullptr || !call.read_forms(*runtime)) return {};
-  Traced& traced = find_or_trace(call);
-  if (!traced.rebuild.is_none()) return {};
+  TracedFunction& traced = traces_.find_or_trace(call, *this);
+  if (traced.rebuild != nullptr) return {};
   const auto forms =
       explained(call, [&] { return traced.output_forms(call.inputs()); });
   return runtime->deferred().defer(traced, forms->front(), call.arrays(),
                                    call.scalars());
 }
 
-py::object Fused::submit(Traced& traced, const FusedCall& call,
+py::object Fused::submit(TracedFunction& traced, const FusedCall& call,
                          Arguments& arguments, RuntimeObject& runtime) const {
-  FusedResults results(name_.c_str(), traced, runtime);
+  FusedResults results(traces_.name().c_str(), traced, runtime);
   if (call.out != nullptr) {
     results.take(call.out, arguments);
   } else {
@@ -343,8 +266,8 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
   }
   const Stream stream = stream_from(call.stream);
   const Ticket ticket = interruptible([&] {
-    return runtime.core().submit(traced.program, call.inputs(), results.views(),
-                                 call.scalars(), stream);
+    return runtime.core().submit(traced.program(), call.inputs(),
+                                 results.views(), call.scalars(), stream);
   });
   const bool has_foreign = arguments.has_foreign();
   if (has_foreign) arguments.keep_until(ticket);
@@ -357,50 +280,51 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
 }
 
 Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
+  const TraceCache::Running running(traces_);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   if (call.has_container())
     return call_tree("warm", args, count, names).cast<Program>();
   const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
   Arguments arguments(*runtime);
   call.read(arguments);
-  return find_or_trace(call).program;
+  return traces_.find_or_trace(call, *this).program();
 }
 
 Program Fused::compile(PyObject* const* args, std::size_t count,
                        PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
+  const TraceCache::Running running(traces_);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   if (call.has_container())
     return call_tree("compile", args, count, names).cast<Program>();
   const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
   Arguments arguments(*runtime);
   call.read(arguments);
-  Program program = find_or_trace(call).program;
+  Program program = traces_.find_or_trace(call, *this).program();
   runtime->compile(program, Deadline::never());
   return program;
 }
 
 py::tuple Fused::forms(PyObject* const* args, std::size_t count,
                        PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
+  const TraceCache::Running running(traces_);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
   Arguments arguments(*runtime);
   call.read(arguments);
-  Traced& traced = find_or_trace(call);
+  TracedFunction& traced = traces_.find_or_trace(call, *this);
   py::list all;
   const auto forms =
       explained(call, [&] { return traced.output_forms(call.inputs()); });
   for (const TensorView& form : *forms)
     all.append(
         py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
-  return py::make_tuple(all, traced.rebuild);
+  return py::make_tuple(
+      all, traced.rebuild ? object_of(traced.rebuild) : py::none());
 }
 
 std::vector<Program> Fused::programs() const {
   std::vector<Program> all;
-  for (const auto& traced : traced_) all.push_back(traced->program);
+  for (const auto& traced : traces_.all()) all.push_back(traced->program());
   for (const py::object& others : {of_runtimes_, of_trees_}) {
     for (const py::handle other : values_of(others)) {
       for (const py::handle program : other.attr("programs")())
@@ -411,14 +335,13 @@ std::vector<Program> Fused::programs() const {
 }
 
 std::string Fused::repr() const {
-  return "gpuos.Fused('" + name_ +
-         "', programs=" + std::to_string(traced_.size()) + ")";
+  return "gpuos.Fused('" + traces_.name() +
+         "', programs=" + std::to_string(traces_.all().size()) + ")";
 }
 
 void Fused::clear() {
   // Releasing the objects may run code that calls this object.
-  forget_traced();
-  const auto dropped = std::exchange(left_, {});
+  traces_.clear();
   const py::object function = std::exchange(function_, py::none());
   const py::object trace = std::exchange(trace_, py::none());
   const py::object runtime = std::exchange(runtime_, py::none());

@@ -1,12 +1,12 @@
-#include "fused/fused_key.h"
-
-#include "fused/fused_numbers.h"
-#include "module/pybind_objects.h"
-#include "module/python_module.h"
-#include "values/value_object.h"
+#include "fused/foreign_objects.h"
 
 #include <algorithm>
 #include <string>
+
+#include "convert/array_view.h"
+#include "gpuos/error.h"
+#include "module/python_module.h"
+#include "values/value_object.h"
 
 namespace py = pybind11;
 
@@ -20,7 +20,7 @@ PyTypeObject* type_from(const char* module, const char* name) {
 
 // Returns whether two objects are equal, where 1 differs from 1.0 and True, in
 // tuples too. These lead to different programs.
-bool is_same(PyObject* a, PyObject* b) {
+bool is_equal(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (PyFloat_CheckExact(a) || PyComplex_CheckExact(a) || is_numpy_scalar(a))
@@ -29,7 +29,7 @@ bool is_same(PyObject* a, PyObject* b) {
     const Py_ssize_t size = PyTuple_GET_SIZE(a);
     if (PyTuple_GET_SIZE(b) != size) return false;
     for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!is_same(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i)))
+      if (!is_equal(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i)))
         return false;
     }
     return true;
@@ -43,7 +43,7 @@ bool is_same(PyObject* a, PyObject* b) {
       PyObject* const y = PyDict_GetItemWithError(known.ptr(), x.ptr());
       if (y == nullptr && PyErr_Occurred() != nullptr)
         throw py::error_already_set();
-      if (y == nullptr || !is_same(x.ptr(), y)) return false;
+      if (y == nullptr || !is_equal(x.ptr(), y)) return false;
     }
     return true;
   }
@@ -64,28 +64,21 @@ bool is_same(PyObject* a, PyObject* b) {
 
 }  // namespace
 
-void CallKey::add_object(ArgumentKind kind, PyObject* object) {
+bool PythonObjects::is_same(void* a, void* b) const {
+  return is_equal(static_cast<PyObject*>(a), static_cast<PyObject*>(b));
+}
+
+std::shared_ptr<void> PythonObjects::hold(void* object) const {
+  py::object own =
+      py::reinterpret_borrow<py::object>(static_cast<PyObject*>(object));
+  // The caller may change an array.
+  return held(is_ndarray(own.ptr()) ? own.attr("copy")() : std::move(own));
+}
+
+std::uint64_t hash_of(PyObject* object) {
   const Py_hash_t hash = PyObject_Hash(object);
   if (hash == -1) fail_without_hash(object);
-  add({.kind = kind});
-  mix(static_cast<std::uint64_t>(hash));
-  objects_[object_count_++] = object;
-}
-
-KnownKey::KnownKey(const CallKey& key)
-    : hash(key.hash()), words(key.words().begin(), key.words().end()) {
-  for (PyObject* object : key.objects())
-    objects.push_back(py::reinterpret_borrow<py::object>(object));
-}
-
-bool KnownKey::matches(const CallKey& key) const {
-  if (hash != key.hash() || !std::ranges::equal(words, key.words()) ||
-      objects.size() != key.objects().size())
-    return false;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (!is_same(objects[i].ptr(), key.objects()[i])) return false;
-  }
-  return true;
+  return static_cast<std::uint64_t>(hash);
 }
 
 bool is_static(PyObject* object) {
@@ -98,6 +91,33 @@ bool is_static(PyObject* object) {
          PyType_Check(object) || PyBytes_Check(object) ||
          PyObject_TypeCheck(object, enum_type) ||
          PyObject_TypeCheck(object, dtype_type);
+}
+
+std::optional<ArgumentWord> word_of(PyObject* object) {
+  if (const DType kind = kind_of_number(object); kind != DType::Float32) {
+    if (kind == DType::Int64 && is_too_wide(object)) return std::nullopt;
+    return ArgumentWord{.kind = ArgumentKind::Number, .dtype = kind};
+  }
+  if (!is_numpy_scalar(object)) return std::nullopt;
+  try {
+    return ArgumentWord{.kind = ArgumentKind::Scalar,
+                        .dtype = dtype_of_scalar(object)};
+  } catch (const InvalidArgument&) {  // a longdouble, a text
+    return std::nullopt;
+  }
+}
+
+Scalar scalar_from(PyObject* number) {
+  if (PyBool_Check(number)) return number == Py_True;
+  return number_of(number);
+}
+
+bool is_same_number(PyObject* a, PyObject* b) {
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
+  // No program has these numbers: integers of any size, longdoubles.
+  if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+  return py::repr(a).equal(py::repr(b));
 }
 
 }  // namespace gpuos::python

@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "gpuos/fused.h"
+
+namespace gpuos {
+
+bool TracedFunction::serves(CallArguments& other,
+                            const ForeignObjects* foreign) const {
+  // Most of many programs differ in one number.
+  if (!asked.empty()) {
+    const std::uint32_t first = *asked.begin();
+    const auto given = other.own_scalars();
+    if (first < call.scalars.size() && first < given.size() &&
+        !call.scalars[first].is_same(given[first]))
+      return false;
+  }
+  const auto objects = other.key().objects();
+  if (!has_words(other.key()) || call.objects.size() != objects.size())
+    return false;
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    if (call.objects[i].hash != objects[i].hash) return false;
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    if (!foreign->is_same(call.objects[i].object.get(), objects[i].object))
+      return false;
+  return answers_the_same(other);
+}
+
+bool TracedFunction::answers_the_same(CallArguments& other) const {
+  const auto given = other.own_scalars();
+  for (const std::uint32_t number : asked)
+    if (number < given.size() && !call.scalars[number].is_same(given[number]))
+      return false;
+  const auto is_same_shape = [](const Shape& shape, const TensorView& view) {
+    return std::ranges::equal(shape, std::span(view.shape).first(view.dims));
+  };
+  if (has_asked_shapes_ &&
+      !std::ranges::equal(call.shapes, other.inputs(), is_same_shape))
+    return false;
+  std::vector<Scalar> more;
+  if (steps != nullptr && !steps->compute(other.numbers(), more)) return false;
+  other.set_more_scalars(more);
+  return true;
+}
+
+std::shared_ptr<const std::vector<TensorView>> TracedFunction::output_forms(
+    std::span<const TensorView> inputs) {
+  auto known = input_dims_.begin();
+  bool is_known = outputs_ != nullptr;
+  for (const TensorView& input : inputs) {
+    is_known = is_known && std::equal(input.shape.begin(),
+                                      input.shape.begin() + input.dims, known);
+    known += input.dims;
+  }
+  if (is_known) return outputs_;
+  std::vector<Shape> shapes;
+  input_dims_.clear();
+  for (const TensorView& input : inputs) {
+    const Shape& shape = shapes.emplace_back(input.shape.begin(),
+                                             input.shape.begin() + input.dims);
+    input_dims_.insert(input_dims_.end(), shape.begin(), shape.end());
+  }
+  outputs_.reset();
+  auto forms = std::make_shared<std::vector<TensorView>>();
+  for (const Shape& shape : program().output_shapes(shapes)) {
+    const DType dtype = program().outputs()[forms->size()].dtype;
+    TensorView& form = forms->emplace_back();
+    form.dtype = dtype;
+    form.dims = static_cast<std::uint8_t>(shape.size());
+    std::ranges::copy(shape, form.shape.begin());
+  }
+  return outputs_ = std::move(forms);
+}
+
+std::vector<TracedFunction::Deciding> TracedFunction::deciding_arguments()
+    const {
+  AskedScalars deciding = asked;
+  if (steps != nullptr) steps->add_deciding(call.scalars.size(), deciding);
+  std::vector<Deciding> found;
+  std::uint32_t scalar = 0;
+  auto object = call.objects.begin();
+  std::size_t position = 0;
+  for (auto word = call.words.begin(); word != call.words.end(); ++word) {
+    Deciding argument{position++, nullptr};
+    if (word->kind == ArgumentKind::Keyword) {
+      argument.name = (object++)->object.get();
+      ++word;
+    }
+    bool decides = false;
+    if (word->kind == ArgumentKind::Static) {
+      ++object;
+      decides = true;
+    } else if (word->kind != ArgumentKind::Array) {
+      decides = deciding.contains(scalar++);
+    }
+    if (decides) found.push_back(argument);
+  }
+  return found;
+}
+
+}  // namespace gpuos
