@@ -1,5 +1,6 @@
+#include "gpuos/call_key.h"
+
 #include "base/word_hash.h"
-#include "gpuos/fused.h"
 
 namespace gpuos {
 
@@ -9,7 +10,8 @@ std::uint64_t CallKey::hash() const noexcept {
     hash = mix_word(hash, static_cast<std::uint64_t>(word.kind) << 16 |
                               static_cast<std::uint64_t>(word.dtype) << 8 |
                               word.rank);
-  for (const auto& object : objects()) hash = mix_word(hash, object.hash);
+  for (const ForeignObject& object : objects())
+    hash = mix_word(hash, object.hash);
   return hash;
 }
 
@@ -26,8 +28,8 @@ KnownCall::KnownCall(const CallArguments& call, const ForeignObjects* foreign)
       hash(call.key().hash()),
       words(call.key().words().begin(), call.key().words().end()),
       scalars(call.own_scalars().begin(), call.own_scalars().end()) {
-  for (const auto& [object, its_hash] : call.key().objects())
-    objects.push_back({foreign->hold(object), its_hash});
+  for (const ForeignObject& each : call.key().objects())
+    objects.push_back(foreign->hold(each.object));
   for (const TensorView& view : call.inputs())
     shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
   for (void* number : call.numbers())

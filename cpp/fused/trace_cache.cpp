@@ -51,14 +51,16 @@ TraceCache::TraceCache(std::string name, std::size_t most,
       seen_(replacements) {}
 
 TracedFunction* TraceCache::find(CallArguments& call, bool is_of_values) const {
+  const std::uint64_t hash = call.key().hash();
   const auto fits = [&](const TracedFunction& traced) {
-    return (traced.is_of_values_ || !is_of_values) &&
+    return traced.call.hash == hash &&
+           (traced.is_of_values_ || !is_of_values) &&
            traced.serves(call, foreign_);
   };
   // serves() may run code of users that calls this object and changes last_.
   TracedFunction* const last = last_;
   if (last != nullptr && fits(*last)) return last;
-  const auto found = by_hash_.find(call.key().hash());
+  const auto found = by_hash_.find(hash);
   TracedFunction* at = found == by_hash_.end() ? nullptr : found->second;
   while (at != nullptr && !fits(*at)) at = at->next_;
   return at;
@@ -124,7 +126,7 @@ std::shared_ptr<TracedFunction> TraceCache::trace(const KnownCall& call,
     if (asks_more()) continue;
     made->has_asked_shapes_ = builder.has_told_shapes();
     made->is_plain_ = made->call.objects.empty() && made->asked.empty() &&
-                      made->steps == nullptr && !made->has_asked_shapes_;
+                      made->steps.empty() && !made->has_asked_shapes_;
     return made;
   }
 }

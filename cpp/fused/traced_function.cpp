@@ -18,14 +18,13 @@ bool TracedFunction::serves(CallArguments& other,
   if (!has_words(other.key()) || call.objects.size() != objects.size())
     return false;
   for (std::size_t i = 0; i < objects.size(); ++i)
-    if (call.objects[i].hash != objects[i].hash) return false;
-  for (std::size_t i = 0; i < objects.size(); ++i)
-    if (!foreign->is_same(call.objects[i].object.get(), objects[i].object))
+    if (!foreign->is_same(call.objects[i].get(), objects[i].object))
       return false;
-  return answers_the_same(other);
+  return answers_the_same(other, foreign);
 }
 
-bool TracedFunction::answers_the_same(CallArguments& other) const {
+bool TracedFunction::answers_the_same(CallArguments& other,
+                                      const ForeignObjects* foreign) const {
   const auto given = other.own_scalars();
   for (const std::uint32_t number : asked)
     if (number < given.size() && !call.scalars[number].is_same(given[number]))
@@ -36,8 +35,32 @@ bool TracedFunction::answers_the_same(CallArguments& other) const {
   if (has_asked_shapes_ &&
       !std::ranges::equal(call.shapes, other.inputs(), is_same_shape))
     return false;
+  return steps.empty() || computes_the_same(other, *foreign);
+}
+
+bool TracedFunction::computes_the_same(CallArguments& other,
+                                       const ForeignObjects& foreign) const {
+  using Kind = StepResult::Kind;
+  const auto numbers = other.numbers();
+  std::vector<HeldObject> results;
   std::vector<Scalar> more;
-  if (steps != nullptr && !steps->compute(other.numbers(), more)) return false;
+  for (const NumberStep& step : steps) {
+    std::vector<void*> operands;
+    for (const auto& [place, constant] : step.operands)
+      operands.push_back(constant ? constant.get()
+                         : place < numbers.size()
+                             ? numbers[place]
+                             : results[place - numbers.size()].get());
+    StepResult result = foreign.compute(step.function.get(), operands);
+    const bool is_alike =
+        step.same == nullptr
+            ? result.kind == step.kind && result.word == step.word
+            : (result.kind == Kind::Error) == (step.kind == Kind::Error) &&
+                  foreign.is_same(result.object.get(), step.same.get());
+    if (!is_alike) return false;
+    more.push_back(step.kind == Kind::Number ? result.scalar : 0.0);
+    results.push_back(std::move(result.object));
+  }
   other.set_more_scalars(more);
   return true;
 }
@@ -74,7 +97,12 @@ std::shared_ptr<const std::vector<TensorView>> TracedFunction::output_forms(
 std::vector<TracedFunction::Deciding> TracedFunction::deciding_arguments()
     const {
   AskedScalars deciding = asked;
-  if (steps != nullptr) steps->add_deciding(call.scalars.size(), deciding);
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    const auto place = static_cast<std::uint32_t>(call.scalars.size() + i);
+    if (steps[i].same == nullptr && !deciding.contains(place)) continue;
+    for (const NumberStep::Operand& operand : steps[i].operands)
+      if (!operand.constant) deciding.insert(operand.number);
+  }
   std::vector<Deciding> found;
   std::uint32_t scalar = 0;
   auto object = call.objects.begin();
@@ -82,7 +110,7 @@ std::vector<TracedFunction::Deciding> TracedFunction::deciding_arguments()
   for (auto word = call.words.begin(); word != call.words.end(); ++word) {
     Deciding argument{position++, nullptr};
     if (word->kind == ArgumentKind::Keyword) {
-      argument.name = (object++)->object.get();
+      argument.name = (object++)->get();
       ++word;
     }
     bool decides = false;

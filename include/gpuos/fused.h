@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -13,170 +14,37 @@
 #include <utility>
 #include <vector>
 
-#include "gpuos/dtype.h"
+#include "gpuos/call_key.h"
 #include "gpuos/export.h"
-#include "gpuos/inline_vector.h"
 #include "gpuos/program.h"
 #include "gpuos/requests.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
 
-// A fused function is traced once for each structure of its calls. This header
-// has the structures, and the programs that a function has for them. A program
-// in C++ needs it only for functions in another language. FusedFunction of
-// array.h does the rest.
+// A fused function is traced once for each structure of its calls.
+// FusedFunction of array.h does that for C++. Other languages use these
+// classes.
 
 namespace gpuos {
-
-/// Limits the arguments of a fused function.
-inline constexpr std::size_t kMaxFusedArguments = 64;
-/// Limits the results.
-inline constexpr std::size_t kMaxFusedResults = 32;
-
-/// Tells the kind of an argument of a fused function.
-enum class ArgumentKind : std::uint8_t {
-  Array,    // an input: its dtype and rank
-  Scalar,   // a scalar of a dtype, as NumPy has them
-  Point,    // an array without axes of another library, which is no number
-  Number,   // a plain number, which adapts to the dtype of other operands
-  Static,   // an object that decides what the function does
-  Keyword,  // the name of the argument after it: an object
-};
-
-/// Describes one argument in a structure. `rank` is that of an array.
-struct ArgumentWord {
-  ArgumentKind kind{};
-  DType dtype{};  // of a number: Bool, Int64, Float64 or Complex128
-  std::uint8_t rank = 0;
-
-  friend bool operator==(const ArgumentWord&, const ArgumentWord&) = default;
-};
-
-/// Returns the value that stands for a number. Requires a word of a number.
-GPUOS_API Value stand_for(ProgramBuilder& builder, const ArgumentWord& word,
-                          const Scalar& number);
-
-/// Compares and holds objects of another language.
-class ForeignObjects {
- public:
-  virtual ~ForeignObjects() = default;
-  /// Returns whether both lead to the same program. Their hashes are equal.
-  virtual bool is_same(void* a, void* b) const = 0;
-  /// Returns an equal object that nothing changes, for as long as it is held.
-  virtual std::shared_ptr<void> hold(void* object) const = 0;
-};
-
-/// An object of another language, which is borrowed, or held.
-template <typename Pointer>
-struct ForeignObject {
-  Pointer object;
-  std::uint64_t hash;
-};
-
-/// Holds the structure of a call without an allocation. Borrows objects.
-class CallKey {
- public:
-  /// `function` is the number of the function in a cache of several.
-  explicit CallKey(std::uint64_t function = 0) : function_(function) {}
-
-  void add(ArgumentWord word) {
-    words_.add([&] { return word; });
-  }
-  void add_object(ArgumentKind kind, void* object, std::uint64_t hash) {
-    add({.kind = kind});
-    objects_.add([&] { return ForeignObject<void*>{object, hash}; });
-  }
-
-  GPUOS_API std::uint64_t hash() const noexcept;
-  std::uint64_t function() const noexcept { return function_; }
-  std::span<const ArgumentWord> words() const noexcept { return words_.view(); }
-  std::span<const ForeignObject<void*>> objects() const noexcept {
-    return objects_.view();
-  }
-
- private:
-  std::uint64_t function_;
-  // Each argument may have a name.
-  InlineVector<ArgumentWord, 2 * kMaxFusedArguments> words_;
-  InlineVector<ForeignObject<void*>, 2 * kMaxFusedArguments> objects_;
-};
-
-/// Holds the arguments of one call, sorted by what is known when the function
-/// is traced. The caller adds at most kMaxFusedArguments.
-class CallArguments {
- public:
-  explicit CallArguments(std::uint64_t function = 0) : key_(function) {}
-
-  /// Adds the array that `make` returns. It is made in its place.
-  template <typename Make>
-  const TensorView& add_array(Make make) {
-    const TensorView& view = inputs_.add(make);
-    key_.add(
-        {.kind = ArgumentKind::Array, .dtype = view.dtype, .rank = view.dims});
-    return view;
-  }
-  /// Adds a number. `object` is its object in another language.
-  void add_number(ArgumentKind kind, DType dtype, const Scalar& number,
-                  void* object = nullptr) {
-    key_.add({.kind = kind, .dtype = dtype});
-    own_scalars_.add([&] { return number; });
-    numbers_.add([&] { return object; });
-  }
-  void add_object(ArgumentKind kind, void* object, std::uint64_t hash) {
-    key_.add_object(kind, object, hash);
-  }
-  /// Sets the results of the steps that are computed of the numbers alone.
-  GPUOS_API void set_more_scalars(std::span<const Scalar> more);
-
-  const CallKey& key() const noexcept { return key_; }
-  std::span<const TensorView> inputs() const noexcept { return inputs_.view(); }
-  std::span<const Scalar> own_scalars() const noexcept {
-    return own_scalars_.view();
-  }
-  /// Returns the scalars of the program: own_scalars(), then the other ones.
-  std::span<const Scalar> scalars() const noexcept {
-    return all_scalars_.empty() ? own_scalars() : all_scalars_;
-  }
-  std::span<void* const> numbers() const noexcept { return numbers_.view(); }
-
- private:
-  CallKey key_;
-  InlineVector<TensorView, kMaxFusedArguments> inputs_;
-  InlineVector<Scalar, kMaxFusedArguments> own_scalars_;
-  InlineVector<void*, kMaxFusedArguments> numbers_;
-  std::vector<Scalar> all_scalars_;
-};
-
-/// Holds the call for which a function was traced.
-struct KnownCall {
-  KnownCall(const CallArguments& call, const ForeignObjects* foreign);
-
-  std::uint64_t function;
-  std::uint64_t hash;
-  std::vector<ArgumentWord> words;
-  std::vector<ForeignObject<std::shared_ptr<void>>> objects;
-  std::vector<Shape> shapes;  // of the inputs
-  std::vector<Scalar> scalars;
-  std::vector<std::shared_ptr<void>> numbers;  // the objects of the scalars
-};
 
 /// Holds the places, among the scalars of a program, of the numbers for whose
 /// values a function asked.
 using AskedScalars = std::set<std::uint32_t>;
 
-/// Holds the steps of a function that another language computes of the numbers
-/// of a call alone.
-class NumberSteps {
- public:
-  virtual ~NumberSteps() = default;
-  /// Returns whether the results have the kinds and deciding values of the
-  /// traced call. `scalars` gets one for each step.
-  virtual bool compute(std::span<void* const> numbers,
-                       std::vector<Scalar>& scalars) const = 0;
-  /// Adds the numbers from which the deciding results are computed. The result
-  /// of the first step has the place `first`.
-  virtual void add_deciding(std::size_t first,
-                            AskedScalars& deciding) const = 0;
+/// A step that a function computes of numbers alone, as in `x * 10**-k`. Its
+/// language computes it again in each call, with its own integers, types and
+/// errors.
+struct NumberStep {
+  struct Operand {
+    std::uint32_t number = 0;  // its place, if there is no constant
+    HeldObject constant{};
+  };
+
+  HeldObject function;
+  std::vector<Operand> operands{};
+  StepResult::Kind kind{};
+  ArgumentWord word{};
+  HeldObject same{};  // the result decided what the function did
 };
 
 /// Names a cache in which a function was that called another, and its version.
@@ -216,10 +84,10 @@ class TracedFunction {
   KnownCall call;
   // The tracer sets these.
   AskedScalars asked;
-  std::unique_ptr<const NumberSteps> steps{};
+  std::vector<NumberStep> steps{};
   std::vector<Scalar> more_scalars{};  // of the steps, for `call`
   /// Makes the function's result from a list of arrays. Null: it is one array.
-  std::shared_ptr<void> rebuild{};
+  HeldObject rebuild{};
 
  private:
   friend class TraceCache;
@@ -234,7 +102,10 @@ class TracedFunction {
            std::ranges::equal(call.words, key.words());
   }
   bool serves(CallArguments& other, const ForeignObjects* foreign) const;
-  bool answers_the_same(CallArguments& other) const;
+  bool answers_the_same(CallArguments& other,
+                        const ForeignObjects* foreign) const;
+  bool computes_the_same(CallArguments& other,
+                         const ForeignObjects& foreign) const;
 
   std::shared_ptr<const ProgramFunction> function_;
   bool is_plain_ = false;
@@ -246,6 +117,39 @@ class TracedFunction {
   std::shared_ptr<const std::vector<TensorView>> outputs_;
   TracedFunction* next_ = nullptr;  // of an equal hash
   std::uint64_t used_ = 0;  // when it was used last, counted by its cache
+};
+
+/// Holds the numbers of a function that is being traced: its scalar arguments,
+/// then the results of its steps. Each has a place among the program's scalars.
+class GPUOS_API TracedNumbers {
+ public:
+  TracedNumbers(ProgramBuilder& builder, TracedFunction& made);
+
+  /// Returns the value that stands for the next scalar argument.
+  Value next(const ArgumentWord& word);
+  /// Adds a step with its result. Returns the value that stands for it.
+  Value add(NumberStep step, StepResult result);
+  std::size_t size() const noexcept { return ids_.size(); }
+  /// Returns the place of a number, or nothing if it is computed of arrays. An
+  /// array without axes is an array.
+  std::optional<std::uint32_t> place_of(const Value& value) const;
+  const HeldObject& number(std::uint32_t place) const {
+    return numbers_[place];
+  }
+  bool is_asked(std::uint32_t place) const {
+    return made_.asked.contains(place);
+  }
+  /// Notes that the value of a number decides from now on.
+  void decide(std::uint32_t place);
+
+ private:
+  Value stand(const ArgumentWord& word, const Scalar& scalar);
+
+  ProgramBuilder& builder_;
+  TracedFunction& made_;
+  std::vector<HeldObject> numbers_;
+  std::set<std::uint32_t> points_;  // places of arrays without axes
+  std::vector<std::uint32_t> ids_;  // ids of the values by place, ascending
 };
 
 /// Runs a function on values that stand for its arguments.

@@ -3,6 +3,7 @@
 #include "gpuos/array.h"
 #include "gpuos/bridge.h"
 #include "gpuos/cache.h"
+#include "gpuos/call_key.h"
 #include "gpuos/diagnose.h"
 #include "gpuos/dtype.h"
 #include "gpuos/error.h"

@@ -5,6 +5,7 @@
 
 #include "convert/array_view.h"
 #include "gpuos/error.h"
+#include "module/own_lock.h"
 #include "module/python_module.h"
 #include "values/value_object.h"
 
@@ -16,6 +17,15 @@ namespace {
 PyTypeObject* type_from(const char* module, const char* name) {
   return reinterpret_cast<PyTypeObject*>(
       py::object(python_module(module).attr(name)).release().ptr());
+}
+
+// Returns whether two numbers have one type and equal bits.
+bool is_same_number(PyObject* a, PyObject* b) {
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
+  // No program has these numbers: integers of any size, longdoubles.
+  if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+  return py::repr(a).equal(py::repr(b));
 }
 
 // Returns whether two objects are equal, where 1 differs from 1.0 and True, in
@@ -68,7 +78,7 @@ bool PythonObjects::is_same(void* a, void* b) const {
   return is_equal(static_cast<PyObject*>(a), static_cast<PyObject*>(b));
 }
 
-std::shared_ptr<void> PythonObjects::hold(void* object) const {
+HeldObject PythonObjects::hold(void* object) const {
   py::object own =
       py::reinterpret_borrow<py::object>(static_cast<PyObject*>(object));
   // The caller may change an array.
@@ -112,12 +122,70 @@ Scalar scalar_from(PyObject* number) {
   return number_of(number);
 }
 
-bool is_same_number(PyObject* a, PyObject* b) {
-  if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
-  // No program has these numbers: integers of any size, longdoubles.
-  if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
-  return py::repr(a).equal(py::repr(b));
+bool is_number(PyObject* object) {
+  return kind_of_number(object) != DType::Float32 || is_numpy_scalar(object);
+}
+
+HeldObject step_function(py::handle function, py::handle names,
+                         py::handle context) {
+  return held(py::make_tuple(function, names ? names : py::none(),
+                             context ? context : py::none()));
+}
+
+py::object call_step(void* function, std::span<void* const> operands) {
+  PyObject* const of = static_cast<PyObject*>(function);
+  PyObject* const names = PyTuple_GET_ITEM(of, 1);
+  PyObject* const given = PyTuple_GET_ITEM(of, 2);
+  py::object context;
+  if (given != Py_None) {  // a copy, which no other thread has entered
+    context = py::reinterpret_steal<py::object>(PyContext_Copy(given));
+    if (!context || PyContext_Enter(context.ptr()) != 0)
+      throw py::error_already_set();
+  }
+  const std::size_t named = names == Py_None ? 0 : PyTuple_GET_SIZE(names);
+  py::object made;
+  {
+    const WithoutLock to_others;  // it may be a function of users
+    made = py::reinterpret_steal<py::object>(PyObject_Vectorcall(
+        PyTuple_GET_ITEM(of, 0),
+        reinterpret_cast<PyObject* const*>(operands.data()),
+        operands.size() - named, named == 0 ? nullptr : names));
+  }
+  if (context) {
+    const py::error_scope kept;
+    PyContext_Exit(context.ptr());
+  }
+  return made;
+}
+
+StepResult step_result(const py::object& made) {
+  using Kind = StepResult::Kind;
+  if (const auto word = word_of(made.ptr()))
+    return {Kind::Number, held(made), *word, scalar_from(made.ptr())};
+  const bool are_numbers =
+      PyTuple_CheckExact(made.ptr()) &&
+      std::ranges::all_of(
+          py::reinterpret_borrow<py::tuple>(made),
+          [](py::handle item) { return is_number(item.ptr()); });
+  return {are_numbers             ? Kind::Objects
+          : is_number(made.ptr()) ? Kind::Other
+                                  : Kind::None,
+          held(made)};
+}
+
+StepResult result_of_error(const py::error_already_set& error) {
+  // The error itself would keep the arrays of all functions that it passed.
+  return {StepResult::Kind::Error,
+          held(py::make_tuple(error.type(), py::str(error.value())))};
+}
+
+StepResult PythonObjects::compute(void* function,
+                                  std::span<void* const> operands) const {
+  if (const py::object made = call_step(function, operands))
+    return step_result(made);
+  const py::error_already_set error;
+  if (!error.matches(PyExc_Exception)) throw error;
+  return result_of_error(error);
 }
 
 }  // namespace gpuos::python

@@ -1,21 +1,21 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
-#include "gpuos/fused.h"
+#include "gpuos/call_key.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
 
 /// Returns the object for the library, which releases it with the GIL held.
-inline std::shared_ptr<void> held(pybind11::object object) {
+inline HeldObject held(pybind11::object object) {
   return {object.release().ptr(),
           [](void* last) { Py_XDECREF(static_cast<PyObject*>(last)); }};
 }
-inline pybind11::object object_of(const std::shared_ptr<void>& held) {
+inline pybind11::object object_of(const HeldObject& held) {
   return pybind11::reinterpret_borrow<pybind11::object>(
       static_cast<PyObject*>(held.get()));
 }
@@ -26,7 +26,9 @@ class PythonObjects : public ForeignObjects {
   /// Throws: error_already_set, from a comparison of static arguments.
   bool is_same(void* a, void* b) const override;
   /// Copies an array.
-  std::shared_ptr<void> hold(void* object) const override;
+  HeldObject hold(void* object) const override;
+  StepResult compute(void* function,
+                     std::span<void* const> operands) const override;
 };
 inline const PythonObjects python_objects;
 
@@ -54,7 +56,15 @@ std::optional<ArgumentWord> word_of(PyObject* object);
 /// Returns a number of Python or NumPy. Throws: OutOfRange.
 Scalar scalar_from(PyObject* number);
 
-/// Returns whether two numbers have one type and equal bits.
-bool is_same_number(PyObject* a, PyObject* b);
+bool is_number(PyObject* object);
+
+/// Returns NumberStep::function. `names` are the names of the last operands, a
+/// tuple. `context` has another errstate of NumPy. Both may be null.
+HeldObject step_function(pybind11::handle function, pybind11::handle names = {},
+                         pybind11::handle context = {});
+/// Returns the result of a step. Returns null, with an error set, if it raises.
+pybind11::object call_step(void* function, std::span<void* const> operands);
+StepResult step_result(const pybind11::object& made);
+StepResult result_of_error(const pybind11::error_already_set& error);
 
 }  // namespace gpuos::python

@@ -78,16 +78,19 @@ class Fused : private FunctionTracer {
  private:
   template <typename Visit>
   static int visit_traced(const TracedFunction& traced, Visit visit) {
-    const auto visit_one = [&](const std::shared_ptr<void>& object) {
+    const auto visit_one = [&](const HeldObject& object) {
       return object ? visit(static_cast<PyObject*>(object.get())) : 0;
     };
-    for (const auto& each : traced.call.objects)
-      if (const int result = visit_one(each.object)) return result;
-    for (const auto& each : traced.call.numbers)
-      if (const int result = visit_one(each)) return result;
-    const auto* steps = static_cast<const PythonSteps*>(traced.steps.get());
-    const int result = steps == nullptr ? 0 : steps->visit_objects(visit);
-    return result != 0 ? result : visit_one(traced.rebuild);
+    for (const auto* all : {&traced.call.objects, &traced.call.numbers})
+      for (const HeldObject& each : *all)
+        if (const int result = visit_one(each)) return result;
+    for (const NumberStep& step : traced.steps) {
+      if (const int result = visit_one(step.function)) return result;
+      if (const int result = visit_one(step.same)) return result;
+      for (const auto& operand : step.operands)
+        if (const int result = visit_one(operand.constant)) return result;
+    }
+    return visit_one(traced.rebuild);
   }
 
   std::vector<Value> run(ProgramBuilder& builder,

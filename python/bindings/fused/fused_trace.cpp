@@ -14,38 +14,28 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-std::vector<py::object> objects_of(
-    const std::vector<std::shared_ptr<void>>& all) {
-  std::vector<py::object> objects;
-  for (const auto& each : all) objects.push_back(object_of(each));
-  return objects;
-}
-
 /// Holds the stand-ins for the arguments of a structure while a function runs
 /// on them. They are values, and numbers for scalars that the function asked
 /// for.
 class Stand {
  public:
-  Stand(ProgramBuilder& builder, const KnownCall& call,
-        const AskedScalars& asked, bool tells)
-      : numbers(builder, objects_of(call.numbers), asked, tells) {
-    auto object = call.objects.begin();
-    auto scalar = call.scalars.begin();
+  Stand(ProgramBuilder& builder, TracedFunction& made, bool tells)
+      : numbers(builder, made, tells) {
+    auto object = made.call.objects.begin();
     py::list all;
-    const auto& words = call.words;
+    const auto& words = made.call.words;
     for (std::size_t i = 0; i < words.size(); ++i) {
       const bool is_named = words[i].kind == ArgumentKind::Keyword;
-      const py::object name =
-          is_named ? object_of((object++)->object) : py::object();
+      const py::object name = is_named ? object_of(*object++) : py::object();
       if (is_named) ++i;
       const ArgumentWord& word = words[i];
       py::object value;
       if (word.kind == ArgumentKind::Static)
-        value = object_of((object++)->object);
+        value = object_of(*object++);
       else if (word.kind == ArgumentKind::Array)
         value = make_value(builder.input(word.dtype, word.rank));
       else
-        value = numbers.next(word, *scalar++);
+        value = numbers.next(word);
       if (is_named)
         keywords[name] = value;
       else
@@ -54,7 +44,7 @@ class Stand {
     args = py::tuple(all);
   }
 
-  TracedNumbers numbers;
+  PythonNumbers numbers;
   py::tuple args;
   py::dict keywords;
 };
@@ -85,7 +75,7 @@ py::object each_replaced(const py::object& known, FunctionFor function_for) {
 
 std::vector<Value> Fused::run(ProgramBuilder& builder, TracedFunction& made,
                               bool tells) const {
-  Stand stand(builder, made.call, made.asked, tells);
+  Stand stand(builder, made, tells);
   const py::tuple result = [&] {
     const py::object function = function_;  // another thread may replace it
     const WithoutLock to_others;
@@ -95,10 +85,6 @@ std::vector<Value> Fused::run(ProgramBuilder& builder, TracedFunction& made,
   for (const py::handle value : result[0])
     values.push_back(value_of(value.ptr(), traces_.name()));
   if (!result[1].is_none()) made.rebuild = held(result[1]);
-  made.asked = stand.numbers.asked();
-  made.more_scalars = stand.numbers.scalars();
-  if (auto calls = stand.numbers.take_calls(); !calls.empty())
-    made.steps = std::make_unique<PythonSteps>(std::move(calls));
   return values;
 }
 

@@ -1,5 +1,4 @@
 // Programs of fused functions, without Python and without a runtime.
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,24 +11,58 @@
 namespace gpuos {
 namespace {
 
+using Kind = StepResult::Kind;
 using Values = std::vector<Value>;
-using Function = std::function<Values(const Values&, TracedFunction&)>;
 
-/// Runs a function of C++ and counts how often.
+/// Texts as objects of another language. It counts those that are held.
+class Texts : public ForeignObjects {
+ public:
+  static std::string& text(void* object) {
+    return *static_cast<std::string*>(object);
+  }
+  bool is_same(void* a, void* b) const override { return text(a) == text(b); }
+  HeldObject hold(void* object) const override {
+    ++held;
+    return {new std::string(text(object)), [this](std::string* last) {
+              --held;
+              delete last;
+            }};
+  }
+  /// Returns half of a number. A negative one is an error.
+  StepResult compute(void* /*function*/,
+                     std::span<void* const> operands) const override {
+    const double half = std::stod(text(operands[0])) / 2;
+    std::string shown = std::to_string(half);
+    return {half < 0 ? Kind::Error : Kind::Number,
+            hold(&shown),
+            {.kind = ArgumentKind::Number, .dtype = DType::Float64},
+            half};
+  }
+  mutable int held = 0;
+};
+
+/// One run of a function.
+struct TracedRun {
+  Values x;
+  TracedNumbers& numbers;
+  TracedFunction& made;
+};
+
 class CountingTracer : public FunctionTracer {
  public:
-  explicit CountingTracer(Function function) : function_(std::move(function)) {}
+  explicit CountingTracer(std::function<Values(TracedRun&)> function)
+      : function_(std::move(function)) {}
   Values run(ProgramBuilder& builder, TracedFunction& made) override {
     ++runs;
-    Values values;
-    std::size_t number = 0;
+    TracedNumbers numbers(builder, made);
+    TracedRun run{{}, numbers, made};
     for (const ArgumentWord& word : made.call.words) {
       if (word.kind == ArgumentKind::Array)
-        values.push_back(builder.input(word.dtype, word.rank));
+        run.x.push_back(builder.input(word.dtype, word.rank));
       else if (word.kind == ArgumentKind::Number)
-        values.push_back(stand_for(builder, word, made.call.scalars[number++]));
+        run.x.push_back(numbers.next(word));
     }
-    return function_(values, made);
+    return function_(run);
   }
   void added(TracedFunction& /*made*/) override { ++entered; }
 
@@ -37,29 +70,10 @@ class CountingTracer : public FunctionTracer {
   int entered = 0;
 
  private:
-  Function function_;
+  std::function<Values(TracedRun&)> function_;
 };
 
-Values twice(const Values& x, TracedFunction& /*made*/) {
-  return {x[0] + x[0]};
-}
-
-/// Texts as objects of another language. It counts those that are held.
-class Texts : public ForeignObjects {
- public:
-  bool is_same(void* a, void* b) const override {
-    return *static_cast<std::string*>(a) == *static_cast<std::string*>(b);
-  }
-  std::shared_ptr<void> hold(void* object) const override {
-    ++held;
-    return {new std::string(*static_cast<std::string*>(object)),
-            [this](std::string* text) {
-              --held;
-              delete text;
-            }};
-  }
-  mutable int held = 0;
-};
+Values twice(TracedRun& run) { return {run.x[0] + run.x[0]}; }
 
 CallArguments call_of(const Shape& shape, DType dtype = DType::Float32) {
   CallArguments call;
@@ -73,15 +87,10 @@ CallArguments call_of(const Shape& shape, DType dtype = DType::Float32) {
   return call;
 }
 
-CallArguments with_number(double number) {
+CallArguments with_number(std::string& number) {
   CallArguments call = call_of({2});
-  call.add_number(ArgumentKind::Number, DType::Float64, number);
-  return call;
-}
-
-CallArguments with_text(std::string& text) {
-  CallArguments call = call_of({2});
-  call.add_object(ArgumentKind::Static, &text, text.size());
+  call.add_number(ArgumentKind::Number, DType::Float64, std::stod(number),
+                  &number);
   return call;
 }
 
@@ -91,7 +100,6 @@ class TraceCacheTest : public testing::Test {
     const TraceCache::Running running(cache);
     return cache.find_or_trace(call, tracer);
   }
-  void use(Function function) { tracer = CountingTracer(std::move(function)); }
 
   Texts texts;
   TraceCache cache{"f", 3, &texts};
@@ -112,36 +120,36 @@ TEST_F(TraceCacheTest, DtypesAndRanksDecideAndShapesDoNot) {
 }
 
 TEST_F(TraceCacheTest, ObjectsOfOneHashAreCompared) {
-  std::string a = "a";
-  std::string b = "b";  // its hash is the same
-  TracedFunction& first = trace(with_text(a));
-  TracedFunction& second = trace(with_text(b));
-  std::string equal = "a";
-  EXPECT_EQ(&trace(with_text(equal)), &first);
-  EXPECT_EQ(&trace(with_text(b)), &second);
-  EXPECT_EQ(first.deciding_arguments().front().position, 1u);
+  const auto trace_with = [&](std::string text) {
+    CallArguments call = call_of({2});
+    call.add_object(ArgumentKind::Static, &text, 7);
+    return &trace(call);
+  };
+  TracedFunction* const first = trace_with("a");
+  TracedFunction* const second = trace_with("b");
+  EXPECT_EQ(trace_with("a"), first);
+  EXPECT_EQ(trace_with("b"), second);
+  EXPECT_EQ(tracer.entered, 2);
+  EXPECT_EQ(first->deciding_arguments().front().position, 1u);
   EXPECT_EQ(texts.held, 2);
   cache.clear();
   EXPECT_EQ(texts.held, 0);
 }
 
 TEST_F(TraceCacheTest, TheLeastRecentlyUsedIsForgotten) {
-  const std::vector<DType> dtypes = {DType::Float32, DType::Float64,
-                                     DType::Int32};
-  for (const DType dtype : dtypes) trace(call_of({2}, dtype));
-  trace(call_of({2}, dtypes[0]));
-  trace(call_of({2}, DType::Int64));
+  using enum DType;
+  for (const DType dtype : {Float32, Float64, Int32, Float32, Int64, Float32})
+    trace(call_of({2}, dtype));
   EXPECT_EQ(cache.all().size(), 3u);
   EXPECT_EQ(tracer.entered, 4);
-  trace(call_of({2}, dtypes[0]));
-  EXPECT_EQ(tracer.entered, 4);
-  trace(call_of({2}, dtypes[1]));
+  trace(call_of({2}, Float64));
   EXPECT_EQ(tracer.entered, 5);
 }
 
 TEST_F(TraceCacheTest, AShapeThatWasAskedForDecides) {
-  use([](const Values& x, TracedFunction&) -> Values {
-    return {x[0] * static_cast<double>(ProgramBuilder::shape_of(x[0])[0])};
+  tracer = CountingTracer([](TracedRun& run) -> Values {
+    return {run.x[0] *
+            static_cast<double>(ProgramBuilder::shape_of(run.x[0])[0])};
   });
   TracedFunction& two = trace(call_of({2}));
   EXPECT_TRUE(two.has_asked_shapes());
@@ -151,85 +159,82 @@ TEST_F(TraceCacheTest, AShapeThatWasAskedForDecides) {
 }
 
 TEST_F(TraceCacheTest, ANumberThatWasAskedForDecides) {
-  use([](const Values& x, TracedFunction& made) -> Values {
-    if (!made.asked.contains(0)) {
-      ProgramBuilder::ask_scalars(x[1]);
+  tracer = CountingTracer([](TracedRun& run) -> Values {
+    if (!run.numbers.is_asked(0)) {
+      ProgramBuilder::ask_scalars(run.x[1]);
       throw InvalidArgument("a number is asked for");
     }
-    return {made.call.scalars[0].real() > 0 ? x[0] + 1 : x[0] - 1};
+    const bool is_positive = run.made.call.scalars[0].real() > 0;
+    return {is_positive ? run.x[0] + 1 : run.x[0] - 1};
   });
-  TracedFunction& positive = trace(with_number(2));
+  std::string two = "2";
+  std::string minus = "-2";
+  TracedFunction& positive = trace(with_number(two));
   EXPECT_EQ(tracer.runs, 2);
   EXPECT_EQ(positive.deciding_arguments().front().position, 1u);
-  EXPECT_NE(&trace(with_number(-2)), &positive);
-  EXPECT_EQ(&trace(with_number(2)), &positive);
+  EXPECT_NE(&trace(with_number(minus)), &positive);
+  EXPECT_EQ(&trace(with_number(two)), &positive);
   EXPECT_EQ(tracer.entered, 2);
 }
 
 TEST_F(TraceCacheTest, AnErrorWithoutAQuestionIsNotRepeated) {
-  use([](const Values&, TracedFunction&) -> Values {
-    throw InvalidArgument("no");
-  });
+  tracer =
+      CountingTracer([](TracedRun&) -> Values { throw InvalidArgument("no"); });
   EXPECT_THROW(trace(call_of({2})), InvalidArgument);
   EXPECT_EQ(tracer.runs, 1);
   EXPECT_TRUE(cache.all().empty());
 }
 
 TEST_F(TraceCacheTest, StepsAreComputedForEachCall) {
-  struct Half : NumberSteps {
-    explicit Half(const double& number) : number(number) {}
-    bool compute(std::span<void* const>,
-                 std::vector<Scalar>& scalars) const override {
-      scalars.emplace_back(number / 2);
-      return number >= 0;  // the root of others is complex
-    }
-    void add_deciding(std::size_t, AskedScalars& deciding) const override {
-      deciding.insert(0);
-    }
-    const double& number;
-  };
-  double given = 0;
-  use([&](const Values& x, TracedFunction& made) -> Values {
-    made.steps = std::make_unique<Half>(given);
-    made.more_scalars = {given / 2};
-    return {x[0] * x[1]};
+  bool decides = false;
+  tracer = CountingTracer([&](TracedRun& run) -> Values {
+    NumberStep half;
+    half.operands.push_back({.number = 0});
+    void* const number[] = {run.numbers.number(0).get()};
+    const Value value = run.numbers.add(half, texts.compute(nullptr, number));
+    if (decides) run.numbers.decide(1);
+    return {run.x[0] * value};
   });
-  const auto last = [&](double number) {
-    given = number;
+  const auto last = [&](std::string number) {
     CallArguments call = with_number(number);
     cache.find_or_trace(call, tracer);
     return call.scalars().back().real();
   };
-  EXPECT_EQ(last(3), 1.5);
-  EXPECT_EQ(last(5), 2.5);
+  EXPECT_EQ(last("3"), 1.5);
+  EXPECT_EQ(last("5"), 2.5);
   EXPECT_EQ(tracer.entered, 1);
-  EXPECT_EQ(last(-1), -0.5);
+  last("-1");  // the error is another structure
   EXPECT_EQ(tracer.entered, 2);
+  cache.clear();
+  decides = true;
+  for (const char* number : {"3", "5", "3"})
+    EXPECT_EQ(last(number), std::stod(number) / 2);
+  EXPECT_EQ(tracer.entered, 4);
+  EXPECT_EQ(cache.all()[0]->deciding_arguments().front().position, 1u);
 }
 
 TEST_F(TraceCacheTest, AReplacementReturnsTheSameForms) {
   trace(call_of({2}));
   TraceCache next("f", 3, &texts);
-  CountingTracer wrong([](const Values& x, TracedFunction&) -> Values {
-    return {less(x[0], 1)};
-  });
+  CountingTracer wrong(
+      [](TracedRun& run) -> Values { return {less(run.x[0], 1)}; });
   EXPECT_EQ(thrown_by([&] { next.trace_as(cache, wrong); }),
             "replace: f: expected results of float32 with 1 axes, got bool "
             "with 1 axes");
-  EXPECT_EQ(cache.version(), 1u);
-  CountingTracer itself([&](const Values& x, TracedFunction&) -> Values {
+  CountingTracer itself([&](TracedRun& run) {
     cache.note_part();
-    return x;
+    return twice(run);
   });
   const TraceCache::Replacing now(cache);
   EXPECT_THROW(next.trace_as(cache, itself), InvalidArgument);
+  EXPECT_EQ(cache.version(), 1u);
 }
 
 TEST_F(TraceCacheTest, CallersOfAReplacedFunctionAreTracedAgain) {
   TraceCache outer("g", 3);
-  CountingTracer calls([&](const Values& x, TracedFunction& made) {
+  CountingTracer calls([&](TracedRun& run) {
     cache.note_part();
-    return twice(x, made);
+    return twice(run);
   });
   const auto call_outer = [&] {
     const TraceCache::Running running(outer);
@@ -242,8 +247,7 @@ TEST_F(TraceCacheTest, CallersOfAReplacedFunctionAreTracedAgain) {
   TracedFunction& before = trace(call_of({2}));
   const std::uint64_t hash = before.program().hash();
   TraceCache next("f", 3, &texts);
-  CountingTracer more(
-      [](const Values& x, TracedFunction&) -> Values { return {x[0] * x[0]}; });
+  CountingTracer more([](TracedRun& run) -> Values { return {run.x[0] * 2}; });
   next.trace_as(cache, more);
   {
     const TraceCache::Running running(cache, /*forgets=*/false);
