@@ -94,29 +94,7 @@ py::object FusedResults::as_returned() {
   return object_of(traced_.rebuild)(all);
 }
 
-struct PythonCall {
-  PythonCall(PyObject* const* given, std::size_t count, PyObject* names)
-      : args(count) {
-    for (std::size_t i = 0; i < count; ++i)
-      args[i] = py::reinterpret_borrow<py::object>(given[i]);
-    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
-    for (Py_ssize_t i = 0; i < named; ++i)
-      keywords[py::handle(PyTuple_GET_ITEM(names, i))] =
-          py::handle(given[count + static_cast<std::size_t>(i)]);
-  }
-
-  py::tuple args;
-  py::dict keywords;
-};
-
 }  // namespace
-
-py::list values_of(const py::object& dict) {
-  if (dict.is_none()) return py::list();
-  PyObject* const values = PyDict_Values(dict.ptr());
-  if (values == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::list>(values);
-}
 
 Fused::Fused(py::object function, py::object trace, py::object runtime,
              std::string name, bool is_deferred)
@@ -131,40 +109,26 @@ std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
   return call.find_runtime();
 }
 
-std::shared_ptr<RuntimeObject> Fused::known_runtime_for(
-    const FusedCall& call) const {
-  if (auto found = runtime_for(call)) return found;
-  throw InvalidArgument(traces_.name() +
-                        ": expected a gpuos.Array among the arguments, whose "
-                        "runtime runs the program, got none; name one with "
-                        "runtime=");
-}
-
-py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
-                               PyObject* names) {
-  if (of_runtimes_.is_none()) of_runtimes_ = py::dict();
-  const PythonCall call(args, count, names);
-  const py::object of_runtimes = of_runtimes_;
-  const py::object function = function_;
-  const WithoutLock to_others;
-  return python_module("gpuos.interop")
-      .attr("call")(of_runtimes, function, traces_.name(), call.args,
-                    call.keywords);
-}
-
-py::object Fused::call_tree(const char* method, PyObject* const* args,
-                            std::size_t count, PyObject* names) {
-  if (of_trees_.is_none()) {
-    const py::object made = python_module("collections").attr("OrderedDict")();
-    if (of_trees_.is_none()) of_trees_ = made;  // no other thread was quicker
+py::object Fused::call_others(const char* method, PyObject* const* args,
+                              std::size_t count, PyObject* names) {
+  if (others_.is_none()) {
+    const py::object made =
+        python_module("gpuos.fused_others").attr("Others")();
+    if (others_.is_none()) others_ = made;  // no other thread was quicker
   }
-  const PythonCall call(args, count, names);
-  const py::object of_trees = of_trees_;
+  py::tuple positional(count);
+  for (std::size_t i = 0; i < count; ++i)
+    positional[i] = py::reinterpret_borrow<py::object>(args[i]);
+  py::dict keywords;
+  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < named; ++i)
+    keywords[py::handle(PyTuple_GET_ITEM(names, i))] =
+        py::handle(args[count + static_cast<std::size_t>(i)]);
+  const py::object others = others_;
   const py::object function = function_;
   const WithoutLock to_others;
-  return python_module("gpuos.pytrees")
-      .attr("call")(of_trees, function, runtime_, traces_.name(), method,
-                    call.args, call.keywords);
+  return others.attr("call")(function, runtime_, traces_.name(), method,
+                             positional, keywords);
 }
 
 template <typename Body>
@@ -220,13 +184,13 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   }
   if (call.has_container()) {
     traces_.note_part();
-    return call_tree("__call__", args, count, names);
+    return call_others("__call__", args, count, names);
   }
   if (is_deferred_) {
     if (py::object made = defer(args, count, names)) return made;
   }
   const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
-  if (runtime == nullptr) return call_foreign(args, count, names);
+  if (runtime == nullptr) return call_others(nullptr, args, count, names);
   runtime->run_deferred();
   runtime->drain();
   Arguments arguments(*runtime);
@@ -279,58 +243,59 @@ py::object Fused::submit(TracedFunction& traced, const FusedCall& call,
   return results.as_returned();
 }
 
-Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
+template <typename Body>
+auto Fused::with_traced(PyObject* const* args, std::size_t count,
+                        PyObject* names, Body body) {
   const TraceCache::Running running(traces_);
   FusedCall call(traces_.name().c_str(), args, count, names);
-  if (call.has_container())
-    return call_tree("warm", args, count, names).cast<Program>();
-  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
+  const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  if (runtime == nullptr)
+    throw InvalidArgument(traces_.name() +
+                          ": expected a gpuos.Array among the arguments, whose "
+                          "runtime runs the program, got none; name one with "
+                          "runtime=");
   Arguments arguments(*runtime);
   call.read(arguments);
-  return traces_.find_or_trace(call, *this).program();
+  return body(call, traces_.find_or_trace(call, *this), *runtime);
 }
 
-Program Fused::compile(PyObject* const* args, std::size_t count,
-                       PyObject* names) {
-  const TraceCache::Running running(traces_);
-  FusedCall call(traces_.name().c_str(), args, count, names);
-  if (call.has_container())
-    return call_tree("compile", args, count, names).cast<Program>();
-  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
-  Arguments arguments(*runtime);
-  call.read(arguments);
-  Program program = traces_.find_or_trace(call, *this).program();
-  runtime->compile(program, Deadline::never());
-  return program;
+Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names,
+                    bool compiles) {
+  if (FusedCall(traces_.name().c_str(), args, count, names).has_container())
+    return call_others(compiles ? "compile" : "warm", args, count, names)
+        .cast<Program>();
+  return with_traced(
+      args, count, names,
+      [&](FusedCall&, TracedFunction& traced, RuntimeObject& runtime) {
+        Program program = traced.program();
+        if (compiles) runtime.compile(program, Deadline::never());
+        return program;
+      });
 }
 
 py::tuple Fused::forms(PyObject* const* args, std::size_t count,
                        PyObject* names) {
-  const TraceCache::Running running(traces_);
-  FusedCall call(traces_.name().c_str(), args, count, names);
-  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
-  Arguments arguments(*runtime);
-  call.read(arguments);
-  TracedFunction& traced = traces_.find_or_trace(call, *this);
-  py::list all;
-  const auto forms =
-      explained(call, [&] { return traced.output_forms(call.inputs()); });
-  for (const TensorView& form : *forms)
-    all.append(
-        py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
-  return py::make_tuple(
-      all, traced.rebuild ? object_of(traced.rebuild) : py::none());
+  return with_traced(
+      args, count, names,
+      [&](FusedCall& call, TracedFunction& traced, RuntimeObject&) {
+        py::list all;
+        const auto forms =
+            explained(call, [&] { return traced.output_forms(call.inputs()); });
+        for (const TensorView& form : *forms)
+          all.append(
+              py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
+        return py::make_tuple(
+            all, traced.rebuild ? object_of(traced.rebuild) : py::none());
+      });
 }
 
 std::vector<Program> Fused::programs() const {
   std::vector<Program> all;
   for (const auto& traced : traces_.all()) all.push_back(traced->program());
-  for (const py::object& others : {of_runtimes_, of_trees_}) {
-    for (const py::handle other : values_of(others)) {
-      for (const py::handle program : other.attr("programs")())
-        all.push_back(program.cast<Program>());
-    }
-  }
+  if (others_.is_none()) return all;
+  const py::object others = others_.attr("programs")();
+  for (const py::handle program : others)
+    all.push_back(program.cast<Program>());
   return all;
 }
 
@@ -345,8 +310,7 @@ void Fused::clear() {
   const py::object function = std::exchange(function_, py::none());
   const py::object trace = std::exchange(trace_, py::none());
   const py::object runtime = std::exchange(runtime_, py::none());
-  const py::object of_runtimes = std::exchange(of_runtimes_, py::none());
-  const py::object of_trees = std::exchange(of_trees_, py::none());
+  const py::object others = std::exchange(others_, py::none());
 }
 
 }  // namespace gpuos::python

@@ -16,9 +16,6 @@
 
 namespace gpuos::python {
 
-/// Returns the current values of a dict, or of None.
-pybind11::list values_of(const pybind11::object& dict);
-
 /// Limits the programs that a function keeps. A number whose value decides
 /// makes a new one for each value. Such a program would never be used again.
 inline constexpr std::size_t kMostTraced = 256;
@@ -41,10 +38,10 @@ class Fused : private FunctionTracer {
 
   pybind11::object call(PyObject* const* args, std::size_t count,
                         PyObject* names);
-  /// Returns the program of these arguments, traced if it is new.
-  Program warm(PyObject* const* args, std::size_t count, PyObject* names);
-  /// Returns the program as warm() does, and lets its runtime compile it.
-  Program compile(PyObject* const* args, std::size_t count, PyObject* names);
+  /// Returns the program of these arguments, traced if it is new. With
+  /// `compiles` its runtime compiles it, too.
+  Program warm(PyObject* const* args, std::size_t count, PyObject* names,
+               bool compiles);
   /// Returns the shapes and dtypes of the results for these arguments, and
   /// TracedFunction::rebuild, or None.
   pybind11::tuple forms(PyObject* const* args, std::size_t count,
@@ -66,7 +63,7 @@ class Fused : private FunctionTracer {
   template <typename Visit>
   int visit_objects(Visit visit) {
     for (pybind11::object* object :
-         {&function_, &trace_, &runtime_, &of_runtimes_, &of_trees_}) {
+         {&function_, &trace_, &runtime_, &others_}) {
       if (const int result = visit(object->ptr())) return result;
     }
     for (const auto& traced : traces_.all())
@@ -107,12 +104,14 @@ class Fused : private FunctionTracer {
 
   /// Returns null if no runtime is named and no array has one.
   std::shared_ptr<RuntimeObject> runtime_for(const FusedCall& call) const;
-  std::shared_ptr<RuntimeObject> known_runtime_for(const FusedCall& call) const;
-  /// Calls `method` for arguments with a list, a dict or a tuple of arrays.
-  pybind11::object call_tree(const char* method, PyObject* const* args,
-                             std::size_t count, PyObject* names);
-  pybind11::object call_foreign(PyObject* const* args, std::size_t count,
-                                PyObject* names);
+  /// Gives a call to gpuos.fused_others: `method` for arguments with a list, a
+  /// dict or a tuple of arrays, or null for other libraries' arrays.
+  pybind11::object call_others(const char* method, PyObject* const* args,
+                               std::size_t count, PyObject* names);
+  /// Returns the result of `body` for the arguments and their program.
+  template <typename Body>
+  auto with_traced(PyObject* const* args, std::size_t count, PyObject* names,
+                   Body body);
   /// Runs `body`. If the shapes of the call do not fit, the error names the
   /// line of the function that fails.
   template <typename Body>
@@ -126,9 +125,7 @@ class Fused : private FunctionTracer {
   pybind11::object function_;
   pybind11::object trace_;
   pybind11::object runtime_;
-  pybind11::object of_runtimes_ =
-      pybind11::none();                           // of call_foreign(): a dict
-  pybind11::object of_trees_ = pybind11::none();  // of call_tree(): a dict
+  pybind11::object others_ = pybind11::none();  // of call_others()
   bool is_deferred_;
   bool has_warned_ = false;
   TraceCache traces_;

@@ -60,17 +60,6 @@ py::object form_of(const TracedFunction& traced) {
   return py::make_tuple(py::type::of(form), form);
 }
 
-/// Returns a dict of fused functions, or None, with other functions.
-/// `function_for` returns the function of a key.
-template <typename FunctionFor>
-py::object each_replaced(const py::object& known, FunctionFor function_for) {
-  if (known.is_none()) return known;
-  py::object next = known.attr("copy")();
-  for (const py::handle key : py::list(next))
-    next[key] = next[key].attr("_replaced")(function_for(key));
-  return next;
-}
-
 }  // namespace
 
 std::vector<Value> Fused::run(ProgramBuilder& builder, TracedFunction& made,
@@ -112,13 +101,8 @@ std::unique_ptr<Fused> Fused::replaced(py::object function) const {
   auto next = std::make_unique<Fused>(std::move(function), trace_, runtime_,
                                       traces_.name(), is_deferred_);
   next->traces_.trace_as(traces_, *next);
-  next->of_runtimes_ = each_replaced(
-      of_runtimes_,
-      [&](const py::handle& /*runtime*/) { return next->function_; });
-  next->of_trees_ = each_replaced(of_trees_, [&](const py::handle& shape) {
-    return python_module("gpuos.pytrees")
-        .attr("of_leaves")(next->function_, traces_.name(), shape);
-  });
+  if (!others_.is_none())
+    next->others_ = others_.attr("replaced")(next->function_, traces_.name());
   return next;
 }
 
@@ -131,8 +115,7 @@ std::uint64_t Fused::replace(py::object function) {
   traces_.replace(next->traces_);
   // Destroying these, with `next`, may run code that calls this object.
   std::swap(function_, next->function_);
-  std::swap(of_runtimes_, next->of_runtimes_);
-  std::swap(of_trees_, next->of_trees_);
+  std::swap(others_, next->others_);
   return traces_.version();
 }
 
