@@ -108,13 +108,6 @@ def _image(x: _core.CachedImage) -> str:
     return f"gpuos.cache.CachedImage(name={x.name!r}, {kind})"
 
 
-@text.register(_core.Program)
-def _program(x: _core.Program) -> str:
-    counts = f"inputs={len(x.inputs)}, scalars={x.scalars}"
-    counts += f", outputs={len(x.outputs)}, operations={x.operations}"
-    return f"gpuos.Program({counts}, hash=0x{x.hash:016x})"
-
-
 @text.register(_core.Finding)
 def _finding(x: _core.Finding) -> str:
     found = f"found={x.found}, version='{x.version}', where='{x.where}'"

@@ -30,7 +30,7 @@ class PythonObjects : public ForeignObjects {
   StepResult compute(void* function,
                      std::span<void* const> operands) const override;
 };
-inline const PythonObjects python_objects;
+inline const PythonObjects kPythonObjects;
 
 /// Returns the hash of an object that decides the program. Throws: TypeError if
 /// it has none.

@@ -30,19 +30,6 @@ bool is_plain(PyObject* object, int depth = 0) {
       all, [&](py::handle item) { return is_plain(item.ptr(), depth + 1); });
 }
 
-py::object form_of(const py::error_already_set& error) {
-  return py::make_tuple(error.type(), py::str(error.value()));
-}
-
-// Returns the type and the text of the raised error. The error itself would
-// keep the arrays of all functions that it passed.
-py::object take_error() {
-  if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
-    throw py::error_already_set();
-  const py::error_already_set error;
-  return form_of(error);
-}
-
 py::object errstate_now() { return python_module("numpy").attr("geterr")(); }
 
 }  // namespace

@@ -24,74 +24,61 @@ namespace gpuos::python {
 namespace {
 
 // Holds the arrays that one call of a fused function writes.
-class FusedResults {
- public:
-  FusedResults(const char* name, TracedFunction& traced, RuntimeObject& runtime)
-      : name_(name), traced_(traced), runtime_(runtime) {}
-
-  /// Takes arrays of the caller: one, or a tuple or list with all of them.
-  /// Throws: InvalidArgument.
-  void take(PyObject* out, Arguments& arguments);
-  /// Makes new arrays of the shapes that follow from these inputs.
-  void make(std::span<const TensorView> inputs);
-
-  std::span<const TensorView> views() const noexcept { return views_.view(); }
-  /// Returns the arrays in the form of the Python function's result.
-  pybind11::object as_returned();
-
- private:
+struct FusedResults {
   template <typename MakeView>
-  void add(MakeView make_view, pybind11::object array) {
-    views_.add(make_view);
-    arrays_[count_++] = std::move(array);
+  void add(MakeView make_view, py::object array) {
+    views.add(make_view);
+    arrays[count++] = std::move(array);
   }
+  // Takes arrays of the caller: one, or a tuple or list with all of them.
+  // Throws: InvalidArgument.
+  void take(const char* name, std::size_t wanted, PyObject* out,
+            Arguments& arguments);
+  // Makes new arrays.
+  void make(const std::vector<TensorView>& forms, RuntimeObject& runtime);
+  // Returns the arrays in the form of the Python function's result.
+  py::object returned_by(const TracedFunction& traced);
 
-  const char* name_;
-  TracedFunction& traced_;
-  RuntimeObject& runtime_;
-  InlineVector<TensorView, kMaxFusedResults> views_;
-  std::size_t count_ = 0;
-  std::array<pybind11::object, kMaxFusedResults> arrays_;
+  InlineVector<TensorView, kMaxFusedResults> views;
+  std::size_t count = 0;
+  std::array<py::object, kMaxFusedResults> arrays;
 };
 
-void FusedResults::take(PyObject* out, Arguments& arguments) {
-  const std::size_t wanted = traced_.program().outputs().size();
+void FusedResults::take(const char* name, std::size_t wanted, PyObject* out,
+                        Arguments& arguments) {
   const bool is_sequence = PyTuple_Check(out) || PyList_Check(out);
   const py::tuple many = is_sequence ? items_of(out, "out") : py::tuple();
   const std::size_t given = is_sequence ? many.size() : 1;
-  if (given != wanted) {
-    throw InvalidArgument(std::string(name_) + ": out: expected " +
+  if (given != wanted)
+    throw InvalidArgument(std::string(name) + ": out: expected " +
                           std::to_string(wanted) + " arrays, got " +
                           std::to_string(given));
-  }
   if (is_sequence) arguments.hold(many);
   for (std::size_t i = 0; i < given; ++i) {
     PyObject* array =
         is_sequence ? PyTuple_GET_ITEM(many.ptr(), static_cast<Py_ssize_t>(i))
                     : out;
-    add([&] { return arguments.out_view(array, {name_, -1}); },
+    add([&] { return arguments.out_view(array, {name, -1}); },
         py::reinterpret_borrow<py::object>(array));
   }
 }
 
-void FusedResults::make(std::span<const TensorView> inputs) {
-  // The allocation may wait for memory, and another call may bring other shapes
-  // then.
-  const auto forms = traced_.output_forms(inputs);
-  for (const TensorView& form : *forms) {
-    py::object array = Array::make_result(runtime_, form);
+void FusedResults::make(const std::vector<TensorView>& forms,
+                        RuntimeObject& runtime) {
+  for (const TensorView& form : forms) {
+    py::object array = Array::make_result(runtime, form);
     // No other code has the array before this returns.
     const Borrow borrow(*native<Array>(array.ptr()));
     add([&] { return borrow.view(); }, array);
   }
 }
 
-py::object FusedResults::as_returned() {
-  if (traced_.rebuild == nullptr) return std::move(arrays_[0]);
-  py::tuple all(count_);
-  for (std::size_t i = 0; i < count_; ++i) all[i] = std::move(arrays_[i]);
-  if (traced_.rebuild.get() == &PyTuple_Type) return all;
-  return object_of(traced_.rebuild)(all);
+py::object FusedResults::returned_by(const TracedFunction& traced) {
+  if (traced.rebuild == nullptr) return std::move(arrays[0]);
+  py::tuple all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = std::move(arrays[i]);
+  if (traced.rebuild.get() == &PyTuple_Type) return all;
+  return object_of(traced.rebuild)(all);
 }
 
 }  // namespace
@@ -102,7 +89,7 @@ Fused::Fused(py::object function, py::object trace, py::object runtime,
       trace_(std::move(trace)),
       runtime_(std::move(runtime)),
       is_deferred_(is_deferred),
-      traces_(std::move(name), kMostTraced, &python_objects) {}
+      traces_(std::move(name), kMostTraced, &kPythonObjects) {}
 
 std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
   if (!runtime_.is_none()) return runtime_of(runtime_.ptr()).shared_from_this();
@@ -222,16 +209,20 @@ py::object Fused::defer(PyObject* const* args, std::size_t count,
 
 py::object Fused::submit(TracedFunction& traced, const FusedCall& call,
                          Arguments& arguments, RuntimeObject& runtime) const {
-  FusedResults results(traces_.name().c_str(), traced, runtime);
+  FusedResults results;
   if (call.out != nullptr) {
-    results.take(call.out, arguments);
+    results.take(traces_.name().c_str(), traced.program().outputs().size(),
+                 call.out, arguments);
   } else {
-    results.make(call.inputs());
+    // The allocation may wait for memory, and another call may bring other
+    // shapes then.
+    const auto forms = traced.output_forms(call.inputs());
+    results.make(*forms, runtime);
   }
   const Stream stream = stream_from(call.stream);
   const Ticket ticket = interruptible([&] {
     return runtime.core().submit(traced.program(), call.inputs(),
-                                 results.views(), call.scalars(), stream);
+                                 results.views.view(), call.scalars(), stream);
   });
   const bool has_foreign = arguments.has_foreign();
   if (has_foreign) arguments.keep_until(ticket);
@@ -240,7 +231,7 @@ py::object Fused::submit(TracedFunction& traced, const FusedCall& call,
   if ((has_foreign || (is_deferred_ && call.has_exported())) &&
       call.stream == Py_None)
     runtime.wait(ticket, Deadline::never());
-  return results.as_returned();
+  return results.returned_by(traced);
 }
 
 template <typename Body>

@@ -14,41 +14,6 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-/// Holds the stand-ins for the arguments of a structure while a function runs
-/// on them. They are values, and numbers for scalars that the function asked
-/// for.
-class Stand {
- public:
-  Stand(ProgramBuilder& builder, TracedFunction& made, bool tells)
-      : numbers(builder, made, tells) {
-    auto object = made.call.objects.begin();
-    py::list all;
-    const auto& words = made.call.words;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const bool is_named = words[i].kind == ArgumentKind::Keyword;
-      const py::object name = is_named ? object_of(*object++) : py::object();
-      if (is_named) ++i;
-      const ArgumentWord& word = words[i];
-      py::object value;
-      if (word.kind == ArgumentKind::Static)
-        value = object_of(*object++);
-      else if (word.kind == ArgumentKind::Array)
-        value = make_value(builder.input(word.dtype, word.rank));
-      else
-        value = numbers.next(word);
-      if (is_named)
-        keywords[name] = value;
-      else
-        all.append(value);
-    }
-    args = py::tuple(all);
-  }
-
-  PythonNumbers numbers;
-  py::tuple args;
-  py::dict keywords;
-};
-
 /// Returns the form in which a function returns its arrays, with numbers for
 /// the arrays.
 py::object form_of(const TracedFunction& traced) {
@@ -64,11 +29,30 @@ py::object form_of(const TracedFunction& traced) {
 
 std::vector<Value> Fused::run(ProgramBuilder& builder, TracedFunction& made,
                               bool tells) const {
-  Stand stand(builder, made, tells);
+  PythonNumbers numbers(builder, made, tells);
+  auto object = made.call.objects.begin();
+  py::list args;
+  py::dict keywords;
+  py::object name;  // of the next argument, or null
+  for (const ArgumentWord& word : made.call.words) {
+    if (word.kind == ArgumentKind::Keyword) {
+      name = object_of(*object++);
+      continue;
+    }
+    const py::object value =
+        word.kind == ArgumentKind::Static ? object_of(*object++)
+        : word.kind == ArgumentKind::Array
+            ? make_value(builder.input(word.dtype, word.rank))
+            : numbers.next(word);
+    if (name)
+      keywords[std::exchange(name, {})] = value;
+    else
+      args.append(value);
+  }
   const py::tuple result = [&] {
     const py::object function = function_;  // another thread may replace it
     const WithoutLock to_others;
-    return trace_(function, stand.args, stand.keywords);
+    return trace_(function, py::tuple(args), keywords);
   }();
   std::vector<Value> values;
   for (const py::handle value : result[0])

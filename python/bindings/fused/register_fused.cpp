@@ -4,8 +4,10 @@
 #include <pybind11/stl.h>
 #include <structmember.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,7 +15,6 @@
 #include "convert/reading.h"
 #include "fused/fused_object.h"
 #include "module/errors.h"
-#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 
@@ -160,7 +161,7 @@ PyObject* bind(PyObject* self, PyObject* instance, PyObject* /*type*/) {
 }
 
 template <auto kMethod, auto... kMore>
-PyMethodDef method(const char* name) {
+PyMethodDef method(const char* name) noexcept {
   return {name,
           reinterpret_cast<PyCFunction>(
               reinterpret_cast<void (*)()>(with_arguments<kMethod, kMore...>)),
@@ -234,6 +235,17 @@ py::list describe(const std::vector<ProgramArgument>& arguments) {
   return all;
 }
 
+std::string repr_of_program(const Program& program) {
+  std::array<char, 17> hash{};
+  std::snprintf(hash.data(), hash.size(), "%016llx",
+                static_cast<unsigned long long>(program.hash()));
+  return "gpuos.Program(inputs=" + std::to_string(program.inputs().size()) +
+         ", scalars=" + std::to_string(program.scalars()) +
+         ", outputs=" + std::to_string(program.outputs().size()) +
+         ", operations=" + std::to_string(program.operations()) + ", hash=0x" +
+         hash.data() + ")";
+}
+
 void register_program(py::module_& module) {
   auto type = add_result_class<Program>(module, "Program");
   type.def_property_readonly(
@@ -242,8 +254,8 @@ void register_program(py::module_& module) {
           "outputs", [](const Program& p) { return describe(p.outputs()); })
       .def_property_readonly("scalars", &Program::scalars)
       .def_property_readonly("operations", &Program::operations)
-      .def_property_readonly("hash", &Program::hash);
-  add_repr(type);
+      .def_property_readonly("hash", &Program::hash)
+      .def("__repr__", &repr_of_program);
 }
 
 }  // namespace
