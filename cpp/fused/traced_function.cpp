@@ -6,28 +6,17 @@ namespace gpuos {
 
 bool TracedFunction::serves(CallArguments& other,
                             const ForeignObjects* foreign) const {
-  // Most of many programs differ in one number.
-  if (!asked.empty()) {
-    const std::uint32_t first = *asked.begin();
-    const auto given = other.own_scalars();
-    if (first < call.scalars.size() && first < given.size() &&
-        !call.scalars[first].is_same(given[first]))
+  const auto given = other.own_scalars();
+  const std::size_t numbers = std::min(given.size(), call.scalars.size());
+  // First, because most of many programs differ in one number.
+  for (const std::uint32_t number : asked)
+    if (number < numbers && !call.scalars[number].is_same(given[number]))
       return false;
-  }
   const auto objects = other.key().objects();
   if (!has_words(other.key()) || call.objects.size() != objects.size())
     return false;
   for (std::size_t i = 0; i < objects.size(); ++i)
     if (!foreign->is_same(call.objects[i].get(), objects[i].object))
-      return false;
-  return answers_the_same(other, foreign);
-}
-
-bool TracedFunction::answers_the_same(CallArguments& other,
-                                      const ForeignObjects* foreign) const {
-  const auto given = other.own_scalars();
-  for (const std::uint32_t number : asked)
-    if (number < given.size() && !call.scalars[number].is_same(given[number]))
       return false;
   const auto is_same_shape = [](const Shape& shape, const TensorView& view) {
     return std::ranges::equal(shape, std::span(view.shape).first(view.dims));
@@ -67,12 +56,13 @@ bool TracedFunction::computes_the_same(CallArguments& other,
 
 std::shared_ptr<const std::vector<TensorView>> TracedFunction::output_forms(
     std::span<const TensorView> inputs) {
-  auto known = input_dims_.begin();
+  std::ptrdiff_t at = 0;
   bool is_known = outputs_ != nullptr;
   for (const TensorView& input : inputs) {
-    is_known = is_known && std::equal(input.shape.begin(),
-                                      input.shape.begin() + input.dims, known);
-    known += input.dims;
+    is_known = is_known &&
+               std::equal(input.shape.begin(), input.shape.begin() + input.dims,
+                          input_dims_.begin() + at);
+    at += input.dims;
   }
   if (is_known) return outputs_;
   std::vector<Shape> shapes;

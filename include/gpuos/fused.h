@@ -102,8 +102,6 @@ class TracedFunction {
            std::ranges::equal(call.words, key.words());
   }
   bool serves(CallArguments& other, const ForeignObjects* foreign) const;
-  bool answers_the_same(CallArguments& other,
-                        const ForeignObjects* foreign) const;
   bool computes_the_same(CallArguments& other,
                          const ForeignObjects& foreign) const;
 
