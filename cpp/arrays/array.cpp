@@ -66,8 +66,6 @@ namespace {
 /// Operations come first, then reductions, then functions of users.
 constexpr std::uint64_t kFirstReduction = 256;
 constexpr std::uint64_t kFirstOfUsers = std::uint64_t{1} << 52;
-/// Functions that a program makes again and again must not fill the memory.
-constexpr std::size_t kMostFunctions = 4096;
 
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> next{kFirstOfUsers};
@@ -90,15 +88,6 @@ FusedFunction::FusedFunction(Function function)
 
 Array FusedFunction::call(std::span<const ArrayOperand> arguments) const {
   return Arrays::apply(id_, *function_, arguments);
-}
-
-std::size_t Arrays::HashOfKey::operator()(const Key& key) const noexcept {
-  std::uint64_t hash = key.size();
-  for (const std::uint64_t word : key) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 32;
-  }
-  return hash;
 }
 
 Array Arrays::copy_of(const void* values, std::size_t bytes, const Shape& shape,
@@ -131,6 +120,27 @@ void Arrays::run() {
     static_cast<Array::Operation&>(*operation).finish();
 }
 
+/// Builds the program of a function of C++.
+class Arrays::Tracer : public FunctionTracer {
+ public:
+  explicit Tracer(const FusedFunction::Function& function)
+      : function_(function) {}
+
+  std::vector<Value> run(ProgramBuilder& builder,
+                         TracedFunction& made) override {
+    std::vector<Value> values;
+    auto number = made.call.scalars.begin();
+    for (const ArgumentWord& word : made.call.words)
+      values.push_back(word.kind == ArgumentKind::Array
+                           ? builder.input(word.dtype, word.rank)
+                           : stand_for(builder, word, *number++));
+    return {function_(values)};
+  }
+
+ private:
+  const FusedFunction::Function& function_;
+};
+
 // Submits a function of too many arguments at once.
 void Arrays::submit(const Program& program,
                     std::span<const ArrayOperand> arguments, ArrayData& data,
@@ -152,64 +162,43 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
         "array: expected an array among the arguments, got "
         "none");
   Arrays& all = first->array()->data_->arrays;
-  Key key{id};
-  std::vector<Shape> shapes;
-  std::vector<Scalar> scalars;
+  if (arguments.size() > kMaxFusedArguments)
+    throw InvalidArgument(concat("array: expected at most ", kMaxFusedArguments,
+                                 " arguments, got ", arguments.size()));
+  CallArguments call(id);
   for (const ArrayOperand& one : arguments) {
     if (one.array() == nullptr) {
       const Scalar& number = one.number();
-      scalars.push_back(number);
-      key.push_back(one.is_bool()         ? 1
-                    : number.is_integer() ? 2
-                    : number.is_complex() ? 3
-                                          : 4);
+      call.add_number(ArgumentKind::Number,
+                      one.is_bool()         ? DType::Bool
+                      : number.is_integer() ? DType::Int64
+                      : number.is_complex() ? DType::Complex128
+                                            : DType::Float64,
+                      number);
       continue;
     }
     const ArrayData& data = *one.array()->data_;
     if (&data.arrays != &all)
       throw InvalidArgument("array: expected arrays of one Arrays, got two");
     data.check();
-    shapes.emplace_back(data.view.shape.begin(),
-                        data.view.shape.begin() + data.view.dims);
-    key.push_back(static_cast<std::uint64_t>(data.view.dtype) << 16 |
-                  static_cast<std::uint64_t>(data.view.dims) << 8);
+    call.add_array([&] { return data.view; });
   }
-  std::shared_ptr<const ProgramFunction> known;
-  if (const auto at = all.functions_.find(key); at != all.functions_.end()) {
-    known = at->second;
-  } else {
-    ProgramBuilder builder;
-    std::vector<Value> values;
-    for (const ArrayOperand& one : arguments) {
-      if (one.array() != nullptr) {
-        const TensorView& view = one.array()->data_->view;
-        values.push_back(builder.input(view.dtype, view.dims));
-      } else if (one.is_bool()) {
-        values.push_back(builder.scalar(DType::Bool));
-      } else {
-        values.push_back(builder.number(one.number()));
-      }
-    }
-    const Value result = function(values);
-    builder.output(result);
-    known = std::make_shared<const ProgramFunction>(builder.build(), result);
-    if (all.functions_.size() == kMostFunctions) all.functions_.clear();
-    all.functions_.emplace(std::move(key), known);
-  }
-  const Program& program = known->program;
-  const TensorView form =
-      form_of(program.output_shapes(shapes)[0], program.outputs()[0].dtype);
+  const TraceCache::Running running(all.functions_);
+  Tracer tracer(function);
+  TracedFunction& traced = all.functions_.find_or_trace(call, tracer);
+  const TensorView form = traced.output_forms(call.inputs())->front();
   auto data = std::make_shared<ArrayData>(all, form);
   if (form.size() == 0) {
     data->place();
     return Array(std::move(data));
   }
   if (!LazyOperations::can_wait(arguments.size())) {
-    submit(program, arguments, *data, scalars);
+    submit(traced.program(), arguments, *data, call.scalars());
     return Array(std::move(data));
   }
   if (all.lazy_.is_full()) all.run();
-  auto operation = std::make_shared<Array::Operation>(all.lazy_, known, form);
+  auto operation =
+      std::make_shared<Array::Operation>(all.lazy_, traced.function(), form);
   operation->data = data;
   for (const ArrayOperand& one : arguments) {
     if (one.array() == nullptr) continue;
@@ -221,7 +210,7 @@ Array Arrays::apply(std::uint64_t id, const FusedFunction::Function& function,
       operation->held.push_back(one.array()->data_);
     }
   }
-  operation->set_scalars(scalars);
+  operation->set_scalars(call.scalars());
   all.lazy_.add(*operation);
   data->operation = std::move(operation);
   return Array(std::move(data));

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/word_hash.h"
 #include "requests/fused_requests.h"
 
 namespace gpuos {
@@ -77,12 +78,7 @@ void LazyOperations::submit(const Operations& operations) noexcept {
 
 std::size_t LazyOperations::HashOfWords::operator()(
     const Words& words) const noexcept {
-  std::uint64_t hash = words.size();
-  for (const std::uint64_t word : words) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 32;
-  }
-  return hash;
+  return hash_of(words);
 }
 
 void LazyOperations::describe(const Operations& operations) {

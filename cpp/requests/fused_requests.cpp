@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/word_hash.h"
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "gpuos/program_reductions.h"
@@ -93,15 +94,6 @@ Source value_of(const FusedRequests::Step& step, const Sources& known,
   }
   made.value = value_of(request, given);
   return made;
-}
-
-std::uint64_t hash_of(std::span<const std::uint64_t> words) noexcept {
-  std::uint64_t hash = words.size();
-  for (const std::uint64_t word : words) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 32;
-  }
-  return hash;
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "gpuos/dtype.h"
 #include "gpuos/export.h"
+#include "gpuos/fused.h"
 #include "gpuos/lazy.h"
 #include "gpuos/program.h"
 #include "gpuos/program_functions.h"
@@ -31,7 +31,8 @@ class ArrayOperand;
 class Arrays;
 
 /// A function of arrays and numbers that is one program for arguments of equal
-/// dtypes and ranks. Copies are the same function.
+/// dtypes and ranks. If it asks for ProgramBuilder::shape_of(), the program is
+/// for equal shapes. Copies are the same function.
 class GPUOS_API FusedFunction {
  public:
   /// Returns the result of the values that stand for the arguments.
@@ -40,8 +41,8 @@ class GPUOS_API FusedFunction {
   explicit FusedFunction(Function function);
 
   /// Returns the future result. An argument is an Array or a number.
-  /// Throws: InvalidArgument if no argument is an Array, if dtypes or shapes do
-  /// not fit, and as Function.
+  /// Throws: InvalidArgument if no argument is an Array, if there are more than
+  /// kMaxFusedArguments, if dtypes or shapes do not fit, and as Function.
   template <typename... Arguments>
   Array operator()(const Arguments&... arguments) const;
   Array call(std::span<const ArrayOperand> arguments) const;
@@ -79,10 +80,9 @@ class GPUOS_API Arrays {
   friend class FusedFunction;
   friend Array elementwise(Op op, std::initializer_list<ArrayOperand> operands);
 
-  using Key = std::vector<std::uint64_t>;
-  struct GPUOS_PRIVATE HashOfKey {
-    std::size_t operator()(const Key& key) const noexcept;
-  };
+  class GPUOS_PRIVATE Tracer;
+  // Functions that a program makes again and again must not fill the memory.
+  static constexpr std::size_t kMostFunctions = 4096;
 
   Array copy_of(const void* values, std::size_t bytes, const Shape& shape,
                 DType dtype);
@@ -94,8 +94,7 @@ class GPUOS_API Arrays {
                      std::span<const ArrayOperand> arguments);
 
   LazyOperations lazy_;
-  std::unordered_map<Key, std::shared_ptr<const ProgramFunction>, HashOfKey>
-      functions_;
+  TraceCache functions_{"array", kMostFunctions};
 };
 
 /// Memory of a runtime with a shape and a dtype, or the pending result of an

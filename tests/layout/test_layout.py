@@ -46,7 +46,8 @@ LAYERS = {
     "cuda": "base driver queue device jit modules",
     "runtime": "base driver queue jit operators program expression host cuda",
     "requests": "base queue program runtime",
-    "arrays": "base program runtime requests",
+    "fused": "base program",
+    "arrays": "base program runtime requests fused",
     "session": "base driver jit modules host",
 }
 

@@ -7,7 +7,6 @@
 #include "convert/array_view.h"
 #include "convert/keywords.h"
 #include "convert/view_checks.h"
-#include "fused/fused_numbers.h"
 #include "gpuos/error.h"
 #include "values/value_object.h"
 
@@ -56,9 +55,10 @@ FusedCall::FusedCall(const char* name, PyObject* const* args, std::size_t count,
 }
 
 void FusedCall::add_item(PyObject* name, PyObject* value) {
-  if (item_count_ == kMaxItems) {
+  if (item_count_ == kMaxFusedArguments) {
     throw InvalidArgument(std::string(name_) + ": expected at most " +
-                          std::to_string(kMaxItems) + " arguments, got more");
+                          std::to_string(kMaxFusedArguments) +
+                          " arguments, got more");
   }
   items_[item_count_++] = {name, value};
   constexpr unsigned long kContainers = Py_TPFLAGS_LIST_SUBCLASS |
@@ -105,17 +105,10 @@ std::shared_ptr<RuntimeObject> FusedCall::find_runtime() const {
 void FusedCall::read(Arguments& arguments) {
   int number = 0;
   for (const Item& item : items()) {
-    if (item.name != nullptr) key_.add_object(ArgumentKind::Keyword, item.name);
+    if (item.name != nullptr)
+      add_object(ArgumentKind::Keyword, item.name, hash_of(item.name));
     read_item(item.value, arguments, number++);
   }
-}
-
-void FusedCall::add_scalars(std::span<const Scalar> more) {
-  all_scalars_.clear();
-  if (more.empty()) return;
-  const auto own = scalars_.view();
-  all_scalars_.assign(own.begin(), own.end());
-  all_scalars_.insert(all_scalars_.end(), more.begin(), more.end());
 }
 
 bool FusedCall::read_forms(const RuntimeObject& runtime) {
@@ -130,11 +123,9 @@ bool FusedCall::read_forms(const RuntimeObject& runtime) {
     }
     const Array& array = *native<Array>(object);
     if (&array.runtime() != &runtime || array.is_exported()) return false;
-    const TensorView& form = inputs_.add([&] { return array.form(); });
+    const TensorView& form = add_array([&] { return array.form(); });
     if (form.size() == 0) return false;
     arrays_.add([&] { return object; });
-    key_.add(
-        {.kind = ArgumentKind::Array, .dtype = form.dtype, .rank = form.dims});
   }
   return true;
 }
@@ -143,22 +134,18 @@ bool FusedCall::read_number(PyObject* object) {
   const DType dtype = kind_of_number(object);
   if (dtype == DType::Float32) return false;
   if (dtype == DType::Int64 && is_too_wide(object)) [[unlikely]] {
-    key_.add_object(ArgumentKind::Static, object);  // Python computes with it
+    // Python computes with it.
+    add_object(ArgumentKind::Static, object, hash_of(object));
     return true;
   }
-  key_.add({.kind = ArgumentKind::Number, .dtype = dtype});
-  scalars_.add([&] { return scalar_from(object); });
-  numbers_.add([&] { return object; });
+  add_number(ArgumentKind::Number, dtype, scalar_from(object), object);
   return true;
 }
 
 bool FusedCall::read_scalar(PyObject* object) {
   if (!is_numpy_scalar(object)) return false;
-  key_.add(
-      {.kind = is_ndarray(object) ? ArgumentKind::Point : ArgumentKind::Scalar,
-       .dtype = dtype_of_scalar(object)});
-  scalars_.add([&] { return number_of(object); });
-  numbers_.add([&] { return object; });
+  add_number(is_ndarray(object) ? ArgumentKind::Point : ArgumentKind::Scalar,
+             dtype_of_scalar(object), number_of(object), object);
   return true;
 }
 
@@ -166,15 +153,12 @@ void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
   if (Py_TYPE(object) != array_type) {
     if (read_number(object)) return;
     if (is_static(object)) {
-      key_.add_object(ArgumentKind::Static, object);
+      add_object(ArgumentKind::Static, object, hash_of(object));
       return;
     }
     if (read_scalar(object)) return;
   }
-  const TensorView& view =
-      inputs_.add([&] { return arguments.view(object, {name_, number}); });
-  key_.add(
-      {.kind = ArgumentKind::Array, .dtype = view.dtype, .rank = view.dims});
+  add_array([&] { return arguments.view(object, {name_, number}); });
 }
 
 }  // namespace gpuos::python

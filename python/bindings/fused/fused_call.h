@@ -4,20 +4,19 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "convert/arguments.h"
-#include "fused/fused_key.h"
-#include "gpuos/scalar.h"
+#include "fused/foreign_objects.h"
+#include "gpuos/fused.h"
+#include "gpuos/inline_vector.h"
 #include "gpuos/tensor_view.h"
-#include "module/inline_vector.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
 
 /// Holds the arguments of one call of a fused function. They are sorted by what
 /// is known when the function is traced. Borrows the objects.
-class FusedCall {
+class FusedCall : public CallArguments {
  public:
   /// Takes `count` positional arguments, then the named ones. `names` is a
   /// tuple or null.
@@ -46,18 +45,6 @@ class FusedCall {
   /// Returns the arrays of the inputs, after read_forms().
   std::span<PyObject* const> arrays() const noexcept { return arrays_.view(); }
 
-  const CallKey& key() const noexcept { return key_; }
-  std::span<const TensorView> inputs() const noexcept { return inputs_.view(); }
-  /// Returns the scalars of the arguments, then those that add_scalars() added
-  /// last.
-  std::span<const Scalar> scalars() const noexcept {
-    return all_scalars_.empty() ? scalars_.view() : all_scalars_;
-  }
-  std::span<PyObject* const> numbers() const noexcept {
-    return numbers_.view();
-  }
-  void add_scalars(std::span<const Scalar> more);
-
   PyObject* out = nullptr;
   PyObject* stream = Py_None;
 
@@ -72,23 +59,16 @@ class FusedCall {
   }
 
  private:
-  static constexpr std::size_t kMaxItems = kMaxFusedArguments / 2;
-
   void add_item(PyObject* name, PyObject* value);
   bool read_number(PyObject* object);
   bool read_scalar(PyObject* object);
   void read_item(PyObject* object, Arguments& arguments, int number);
 
   const char* name_;
-  CallKey key_;
   std::size_t item_count_ = 0;
   bool may_have_container_ = false;
-  std::array<Item, kMaxItems> items_;
-  InlineVector<TensorView, kMaxItems> inputs_;
-  InlineVector<PyObject*, kMaxItems> arrays_;
-  InlineVector<Scalar, kMaxItems> scalars_;
-  InlineVector<PyObject*, kMaxItems> numbers_;  // objects of the scalars
-  std::vector<Scalar> all_scalars_;
+  std::array<Item, kMaxFusedArguments> items_;
+  InlineVector<PyObject*, kMaxFusedArguments> arrays_;
 };
 
 }  // namespace gpuos::python

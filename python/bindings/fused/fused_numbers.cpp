@@ -6,7 +6,6 @@
 #include "convert/array_view.h"
 #include "convert/native.h"
 #include "gpuos/error.h"
-#include "module/own_lock.h"
 #include "module/python_module.h"
 #include "values/value_object.h"
 
@@ -17,34 +16,7 @@ namespace {
 
 // The list has the traced functions of all threads, because a function may pass
 // its numbers to another thread.
-std::vector<TracedNumbers*> all_traced;
-
-// Returns how a program takes the object as a scalar. Returns nothing if it is
-// no number, or a number that fits no dtype.
-std::optional<ArgumentWord> word_of(PyObject* object) {
-  if (const DType kind = kind_of_number(object); kind != DType::Float32) {
-    if (kind == DType::Int64 && is_too_wide(object)) return std::nullopt;
-    return ArgumentWord{.kind = ArgumentKind::Number, .dtype = kind};
-  }
-  if (!is_numpy_scalar(object)) return std::nullopt;
-  try {
-    return ArgumentWord{.kind = ArgumentKind::Scalar,
-                        .dtype = dtype_of_scalar(object)};
-  } catch (const InvalidArgument&) {  // a longdouble, a text
-    return std::nullopt;
-  }
-}
-
-bool is_number(PyObject* object) {
-  return kind_of_number(object) != DType::Float32 || is_numpy_scalar(object);
-}
-
-bool is_tuple_of_numbers(PyObject* object) {
-  if (PyTuple_CheckExact(object) == 0) return false;
-  return std::ranges::all_of(
-      py::reinterpret_borrow<py::tuple>(object),
-      [](py::handle item) { return is_number(item.ptr()); });
-}
+std::vector<PythonNumbers*> all_traced;
 
 // Returns whether the object may be an operand next to numbers. It then
 // contains no values of the function.
@@ -58,199 +30,73 @@ bool is_plain(PyObject* object, int depth = 0) {
       all, [&](py::handle item) { return is_plain(item.ptr(), depth + 1); });
 }
 
-}  // namespace
-
-Scalar scalar_from(PyObject* number) {
-  if (PyBool_Check(number)) return number == Py_True;
-  return number_of(number);
-}
-
-bool is_same_number(PyObject* a, PyObject* b) {
-  if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (word_of(a) && word_of(b)) return scalar_from(a).is_same(scalar_from(b));
-  // No program has these numbers: integers of any size, longdoubles.
-  if (PyLong_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
-  return py::repr(a).equal(py::repr(b));
-}
-
-namespace {
-
-py::object form_of(const py::error_already_set& error) {
-  return py::make_tuple(error.type(), py::str(error.value()));
-}
-
-// Returns the type and the text of the raised error. The error itself would
-// keep the arrays of all functions that it passed.
-py::object take_error() {
-  if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
-    throw py::error_already_set();
-  const py::error_already_set error;
-  return form_of(error);
-}
-
-}  // namespace
-
-py::object read_only(py::object number) {
-  if (is_ndarray(number.ptr()))
-    number.attr("setflags")(py::arg("write") = false);
-  return number;
-}
-
-// ---- a call
-
-py::object CallNumbers::result_of(const NumberCall& call) const {
-  std::vector<PyObject*> operands;
-  operands.reserve(call.operands.size());
-  for (const NumberCall::Operand& each : call.operands)
-    operands.push_back(each.constant ? each.constant.ptr()
-                                     : numbers_[each.number].ptr());
-  const std::size_t named = call.names ? py::len(call.names) : 0;
-  py::object context;
-  if (call.context) {  // a copy, which no other thread has entered
-    context =
-        py::reinterpret_steal<py::object>(PyContext_Copy(call.context.ptr()));
-    if (!context || PyContext_Enter(context.ptr()) != 0)
-      throw py::error_already_set();
-  }
-  py::object made;
-  {
-    const WithoutLock to_others;  // it may be a function of users
-    made = py::reinterpret_steal<py::object>(
-        PyObject_Vectorcall(call.function.ptr(), operands.data(),
-                            operands.size() - named, call.names.ptr()));
-  }
-  if (context) {
-    const py::error_scope kept;
-    PyContext_Exit(context.ptr());
-  }
-  return made;
-}
-
-bool CallNumbers::compute(std::span<const NumberCall> calls) {
-  for (const NumberCall& call : calls) {
-    py::object made = result_of(call);
-    const py::object error = made ? py::object() : take_error();
-    Scalar scalar = 0.0;
-    switch (call.gives) {
-      case NumberCall::Gives::Error:
-        if (!error || !error.equal(call.object)) return false;
-        break;
-      case NumberCall::Gives::Objects:
-        if (!made || !is_tuple_of_numbers(made.ptr())) return false;
-        break;
-      case NumberCall::Gives::Number:
-        if (!made || word_of(made.ptr()) != call.word) return false;
-        scalar = scalar_from(made.ptr());
-        break;
-      case NumberCall::Gives::Same:
-        if (!made || !is_same_number(made.ptr(), call.object.ptr()))
-          return false;
-        break;
-    }
-    add(std::move(made), scalar);
-  }
-  return true;
-}
-
-// ---- a function that is traced
-
-namespace {
-
 py::object errstate_now() { return python_module("numpy").attr("geterr")(); }
 
 }  // namespace
 
-TracedNumbers::TracedNumbers(ProgramBuilder& builder,
-                             std::vector<py::object> arguments,
-                             AskedScalars asked, bool tells)
+PythonNumbers::PythonNumbers(ProgramBuilder& builder, TracedFunction& made,
+                             bool tells)
     : builder_(builder),
-      asked_(std::move(asked)),
-      numbers_(std::move(arguments)),
+      numbers_(builder, made),
       tells_(tells),
       errstate_(errstate_now()) {
   all_traced.push_back(this);
 }
 
-TracedNumbers::~TracedNumbers() { std::erase(all_traced, this); }
+PythonNumbers::~PythonNumbers() { std::erase(all_traced, this); }
 
-py::object TracedNumbers::context() const {
+py::object PythonNumbers::context() const {
   if (errstate_now().equal(errstate_)) return {};
   return python_module("contextvars").attr("copy_context")();
 }
 
-py::object TracedNumbers::next(const ArgumentWord& word, const Scalar& scalar) {
-  return stand_for(word, scalar, numbers_[ids_.size()]);
-}
-
-py::object TracedNumbers::stand_for(const ArgumentWord& word,
-                                    const Scalar& scalar,
-                                    const py::object& number) {
-  // A bool adapts to every dtype, as an array of bools does.
-  const bool is_weak =
-      word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
-  const Value value =
-      is_weak ? builder_.number(scalar) : builder_.scalar(word.dtype);
-  const auto place = static_cast<std::uint32_t>(ids_.size());
-  ids_.push_back(value.id());
-  if (!asked_.contains(place)) return make_value(value);
+py::object PythonNumbers::next(const ArgumentWord& word) {
+  const auto place = static_cast<std::uint32_t>(numbers_.size());
+  const Value value = numbers_.next(word);
+  if (!numbers_.is_asked(place)) return make_value(value);
+  py::object number = object_of(numbers_.number(place));
   return is_ndarray(number.ptr()) ? py::object(number[py::tuple()]) : number;
 }
 
-TracedNumbers* TracedNumbers::of(std::span<PyObject* const> operands) {
+PythonNumbers* PythonNumbers::of(std::span<PyObject* const> operands) {
   const auto found = std::ranges::find(operands, value_type,
                                        [](PyObject* x) { return Py_TYPE(x); });
   if (found == operands.end()) return nullptr;
   const Value& value = *native<Value>(*found);
   if (value.rank() != 0) return nullptr;
   const auto traced =
-      std::ranges::find_if(all_traced, [&](const TracedNumbers* numbers) {
+      std::ranges::find_if(all_traced, [&](const PythonNumbers* numbers) {
         return numbers->builder_.makes(value);
       });
   return traced == all_traced.end() ? nullptr : *traced;
 }
 
-std::optional<std::uint32_t> TracedNumbers::place_of(const Value& value) const {
-  if (!builder_.makes(value)) return std::nullopt;
-  const auto id = std::ranges::lower_bound(ids_, value.id());
-  if (id == ids_.end() || *id != value.id()) return std::nullopt;
-  const auto place = static_cast<std::uint32_t>(id - ids_.begin());
-  // A given array takes part in computations like all arrays.
-  const bool is_array = place < arguments_ && is_ndarray(numbers_[place].ptr());
-  return is_array ? std::nullopt : std::optional(place);
-}
-
-std::optional<NumberCall::Operand> TracedNumbers::operand_of(
+std::optional<NumberStep::Operand> PythonNumbers::operand_of(
     PyObject* object) const {
   if (Py_TYPE(object) == value_type) {
-    const auto place = place_of(*native<Value>(object));
+    const auto place = numbers_.place_of(*native<Value>(object));
     if (!place) return std::nullopt;
-    return NumberCall::Operand{.number = *place};
+    return NumberStep::Operand{.number = *place};
   }
   if (!is_plain(object)) return std::nullopt;
   auto constant = py::reinterpret_borrow<py::object>(object);
   // The function may change the object later.
   if (!is_number(object) && !is_static(object))
     constant = python_module("copy").attr("deepcopy")(constant);
-  return NumberCall::Operand{.constant = std::move(constant)};
+  return NumberStep::Operand{.constant = held(std::move(constant))};
 }
 
-py::object TracedNumbers::tell(const Value& value) {
-  const auto place = tells_ ? place_of(value) : std::nullopt;
+py::object PythonNumbers::tell(const Value& value) {
+  const auto place = tells_ ? numbers_.place_of(value) : std::nullopt;
   if (!place) return {};
-  if (*place < arguments_) {
-    asked_.insert(*place);
-  } else {
-    NumberCall& call = calls_[*place - arguments_];
-    call.gives = NumberCall::Gives::Same;
-    call.object = numbers_[*place];
-  }
-  return numbers_[*place];
+  numbers_.decide(*place);
+  return object_of(numbers_.number(*place));
 }
 
-py::object TracedNumbers::type_of(const Value& value) const {
-  const auto place = place_of(value);
+py::object PythonNumbers::type_of(const Value& value) const {
+  const auto place = numbers_.place_of(value);
   if (!place) return {};
-  const py::object& number = numbers_[*place];
+  const py::object number = object_of(numbers_.number(*place));
   // Scalars of one dtype share a program, also those of a derived class.
   const bool is_scalar =
       is_numpy_scalar(number.ptr()) && !is_ndarray(number.ptr());
@@ -258,8 +104,11 @@ py::object TracedNumbers::type_of(const Value& value) const {
                    : py::object(py::type::of(number));
 }
 
-py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
-  py::object made = numbers_.result_of(call);
+py::object PythonNumbers::result_of(NumberStep step) {
+  std::vector<void*> operands;
+  for (const auto& [place, constant] : step.operands)
+    operands.push_back((constant ? constant : numbers_.number(place)).get());
+  py::object made = call_step(step.function.get(), operands);
   // A thread that outlives the function may come here late.
   if (std::ranges::find(all_traced, this) == all_traced.end())
     throw InvalidArgument(
@@ -267,91 +116,62 @@ py::object TracedNumbers::result_of(NumberCall call, bool is_item) {
         "that has returned; join the threads that it starts");
   if (!made) {
     const py::error_already_set error;
-    if (error.matches(PyExc_Exception)) {
-      call.object = form_of(error);
-      keep(std::move(call), {});
-    }
+    if (error.matches(PyExc_Exception))
+      numbers_.add(std::move(step), result_of_error(error));
     throw error;
   }
-  if (!is_item && is_tuple_of_numbers(made.ptr())) {
-    const auto place = static_cast<std::uint32_t>(ids_.size());
-    const auto count = py::len(made);
-    call.gives = NumberCall::Gives::Objects;
-    keep(std::move(call), made);
-    py::tuple items(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      NumberCall item{.function = python_module("operator").attr("getitem")};
-      item.operands = {{.number = place}, {.constant = py::int_(i)}};
-      items[i] = result_of(std::move(item), true);
-    }
-    return items;
+  if (is_ndarray(made.ptr()))  // it stays this number
+    made.attr("setflags")(py::arg("write") = false);
+  const StepResult result = step_result(made);
+  const auto place = static_cast<std::uint32_t>(numbers_.size());
+  if (result.kind == StepResult::Kind::None) return {};
+  const Value value = numbers_.add(std::move(step), result);
+  if (result.kind == StepResult::Kind::Number && !numbers_.is_asked(place))
+    return make_value(value);
+  if (result.kind != StepResult::Kind::Objects) return made;
+  py::tuple items(py::len(made));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    NumberStep item{
+        .function = step_function(python_module("operator").attr("getitem"))};
+    item.operands = {{.number = place}, {.constant = held(py::int_(i))}};
+    items[i] = result_of(std::move(item));
   }
-  made = read_only(std::move(made));
-  if (const auto word = word_of(made.ptr())) {
-    call.gives = NumberCall::Gives::Number;
-    call.word = *word;
-  } else if (is_number(made.ptr())) {
-    call.gives = NumberCall::Gives::Same;  // no program has it
-    call.object = made;
-  } else {
-    return {};
-  }
-  return keep(std::move(call), made);
-}
-
-py::object TracedNumbers::keep(NumberCall call, py::object made) {
-  const bool is_scalar = call.gives == NumberCall::Gives::Number;
-  const auto place = static_cast<std::uint32_t>(ids_.size());
-  // Each result has a place in the program, so that all are counted alike.
-  const ArgumentWord word =
-      is_scalar
-          ? call.word
-          : ArgumentWord{.kind = ArgumentKind::Number, .dtype = DType::Float64};
-  const Scalar scalar = is_scalar ? scalar_from(made.ptr()) : Scalar(0.0);
-  numbers_.add(made, scalar);
-  py::object value = stand_for(word, scalar, made);
-  if (is_scalar && asked_.contains(place)) {
-    call.gives = NumberCall::Gives::Same;
-    call.object = made;
-  }
-  calls_.push_back(std::move(call));
-  return is_scalar ? value : made;
+  return items;
 }
 
 namespace {
 
-TracedNumbers* numbers_of(const Value& value) {
+PythonNumbers* numbers_of(const Value& value) {
   const py::object object = make_value(value);
   PyObject* const one[] = {object.ptr()};
-  return TracedNumbers::of(one);
+  return PythonNumbers::of(one);
 }
 
 }  // namespace
 
 py::object tell_number(const Value& value) {
-  TracedNumbers* const numbers = numbers_of(value);
+  PythonNumbers* const numbers = numbers_of(value);
   return numbers == nullptr ? py::object() : numbers->tell(value);
 }
 
 py::object type_of_number(const Value& value) {
-  TracedNumbers* const numbers = numbers_of(value);
+  PythonNumbers* const numbers = numbers_of(value);
   return numbers == nullptr ? py::object() : numbers->type_of(value);
 }
 
 py::object number_result(py::handle function,
                          std::span<PyObject* const> operands,
                          py::handle names) {
-  TracedNumbers* const numbers = TracedNumbers::of(operands);
+  PythonNumbers* const numbers = PythonNumbers::of(operands);
   if (numbers == nullptr) return {};
-  NumberCall call{.function = py::reinterpret_borrow<py::object>(function)};
-  if (names) call.names = py::reinterpret_borrow<py::object>(names);
+  NumberStep step{.function =
+                      step_function(function, names, numbers->context())};
   for (PyObject* object : operands) {
     auto operand = numbers->operand_of(object);
     if (!operand) return {};
-    call.operands.push_back(std::move(*operand));
+    step.operands.push_back(std::move(*operand));
   }
-  call.context = numbers->context();
-  return numbers->result_of(std::move(call), false);
+  return numbers->result_of(std::move(step));
 }
 
 py::object numbers_result(py::handle function, const py::object& args,
@@ -373,7 +193,7 @@ py::object numbers_result(py::handle function, const py::object& args,
 
 py::object operator_result(const char* name,
                            std::span<PyObject* const> operands) {
-  if (TracedNumbers::of(operands) == nullptr) return {};
+  if (PythonNumbers::of(operands) == nullptr) return {};
   return number_result(python_module("operator").attr(name), operands);
 }
 

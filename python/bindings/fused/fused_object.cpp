@@ -13,6 +13,7 @@
 #include "convert/native.h"
 #include "convert/reading.h"
 #include "gpuos/error.h"
+#include "gpuos/requests.h"
 #include "module/own_lock.h"
 #include "module/pybind_objects.h"
 #include "module/python_module.h"
@@ -24,235 +25,108 @@ namespace gpuos::python {
 namespace {
 
 // Holds the arrays that one call of a fused function writes.
-class FusedResults {
- public:
-  FusedResults(const char* name, Traced& traced, RuntimeObject& runtime)
-      : name_(name), traced_(traced), runtime_(runtime) {}
-
-  /// Takes arrays of the caller: one, or a tuple or list with all of them.
-  /// Throws: InvalidArgument.
-  void take(PyObject* out, Arguments& arguments);
-  /// Makes new arrays of the shapes that follow from these inputs.
-  void make(std::span<const TensorView> inputs);
-
-  std::span<const TensorView> views() const noexcept { return views_.view(); }
-  /// Returns the arrays in the form of the Python function's result.
-  pybind11::object as_returned();
-
- private:
+struct FusedResults {
   template <typename MakeView>
-  void add(MakeView make_view, pybind11::object array) {
-    views_.add(make_view);
-    arrays_[count_++] = std::move(array);
+  void add(MakeView make_view, py::object array) {
+    views.add(make_view);
+    arrays[count++] = std::move(array);
   }
+  // Takes arrays of the caller: one, or a tuple or list with all of them.
+  // Throws: InvalidArgument.
+  void take(const char* name, std::size_t wanted, PyObject* out,
+            Arguments& arguments);
+  // Makes new arrays.
+  void make(const std::vector<TensorView>& forms, RuntimeObject& runtime);
+  // Returns the arrays in the form of the Python function's result.
+  py::object returned_by(const TracedFunction& traced);
 
-  const char* name_;
-  Traced& traced_;
-  RuntimeObject& runtime_;
-  InlineVector<TensorView, kMaxFusedResults> views_;
-  std::size_t count_ = 0;
-  std::array<pybind11::object, kMaxFusedResults> arrays_;
+  InlineVector<TensorView, kMaxFusedResults> views;
+  std::size_t count = 0;
+  std::array<py::object, kMaxFusedResults> arrays;
 };
 
-void FusedResults::take(PyObject* out, Arguments& arguments) {
-  const std::size_t wanted = traced_.program.outputs().size();
+void FusedResults::take(const char* name, std::size_t wanted, PyObject* out,
+                        Arguments& arguments) {
   const bool is_sequence = PyTuple_Check(out) || PyList_Check(out);
   const py::tuple many = is_sequence ? items_of(out, "out") : py::tuple();
   const std::size_t given = is_sequence ? many.size() : 1;
-  if (given != wanted) {
-    throw InvalidArgument(std::string(name_) + ": out: expected " +
+  if (given != wanted)
+    throw InvalidArgument(std::string(name) + ": out: expected " +
                           std::to_string(wanted) + " arrays, got " +
                           std::to_string(given));
-  }
   if (is_sequence) arguments.hold(many);
   for (std::size_t i = 0; i < given; ++i) {
     PyObject* array =
         is_sequence ? PyTuple_GET_ITEM(many.ptr(), static_cast<Py_ssize_t>(i))
                     : out;
-    add([&] { return arguments.out_view(array, {name_, -1}); },
+    add([&] { return arguments.out_view(array, {name, -1}); },
         py::reinterpret_borrow<py::object>(array));
   }
 }
 
-void FusedResults::make(std::span<const TensorView> inputs) {
-  // The allocation may wait for memory, and another call may bring other shapes
-  // then.
-  const auto forms = traced_.output_forms(inputs);
-  for (const TensorView& form : *forms) {
-    py::object array = Array::make_result(runtime_, form);
+void FusedResults::make(const std::vector<TensorView>& forms,
+                        RuntimeObject& runtime) {
+  for (const TensorView& form : forms) {
+    py::object array = Array::make_result(runtime, form);
     // No other code has the array before this returns.
     const Borrow borrow(*native<Array>(array.ptr()));
     add([&] { return borrow.view(); }, array);
   }
 }
 
-py::object FusedResults::as_returned() {
-  if (traced_.rebuild.is_none()) return std::move(arrays_[0]);
-  py::tuple all(count_);
-  for (std::size_t i = 0; i < count_; ++i) all[i] = std::move(arrays_[i]);
-  if (traced_.rebuild.ptr() == reinterpret_cast<PyObject*>(&PyTuple_Type))
-    return all;
-  return traced_.rebuild(all);
+py::object FusedResults::returned_by(const TracedFunction& traced) {
+  if (traced.rebuild == nullptr) return std::move(arrays[0]);
+  py::tuple all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = std::move(arrays[i]);
+  if (traced.rebuild.get() == &PyTuple_Type) return all;
+  return object_of(traced.rebuild)(all);
 }
-
-struct PythonCall {
-  PythonCall(PyObject* const* given, std::size_t count, PyObject* names)
-      : args(count) {
-    for (std::size_t i = 0; i < count; ++i)
-      args[i] = py::reinterpret_borrow<py::object>(given[i]);
-    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
-    for (Py_ssize_t i = 0; i < named; ++i)
-      keywords[py::handle(PyTuple_GET_ITEM(names, i))] =
-          py::handle(given[count + static_cast<std::size_t>(i)]);
-  }
-
-  py::tuple args;
-  py::dict keywords;
-};
 
 }  // namespace
-
-std::shared_ptr<const std::vector<TensorView>> Traced::output_forms(
-    std::span<const TensorView> inputs) {
-  std::size_t at = 0;
-  bool is_known = outputs != nullptr;
-  for (const TensorView& input : inputs) {
-    is_known = is_known &&
-               std::equal(input.shape.begin(), input.shape.begin() + input.dims,
-                          input_dims.begin() + static_cast<long>(at));
-    at += input.dims;
-  }
-  if (is_known) return outputs;
-  std::vector<Shape> shapes;
-  input_dims.clear();
-  for (const TensorView& input : inputs) {
-    shapes.emplace_back(input.shape.begin(), input.shape.begin() + input.dims);
-    input_dims.insert(input_dims.end(), shapes.back().begin(),
-                      shapes.back().end());
-  }
-  outputs.reset();
-  auto forms = std::make_shared<std::vector<TensorView>>();
-  const std::vector<Shape> results = program.output_shapes(shapes);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    forms->push_back(Array::form_of(results[i], program.outputs()[i].dtype));
-  outputs = std::move(forms);
-  return outputs;
-}
-
-py::list values_of(const py::object& dict) {
-  if (dict.is_none()) return py::list();
-  PyObject* const values = PyDict_Values(dict.ptr());
-  if (values == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::list>(values);
-}
 
 Fused::Fused(py::object function, py::object trace, py::object runtime,
              std::string name, bool is_deferred)
     : function_(std::move(function)),
       trace_(std::move(trace)),
       runtime_(std::move(runtime)),
-      name_(std::move(name)),
-      is_deferred_(is_deferred) {}
+      is_deferred_(is_deferred),
+      traces_(std::move(name), kMostTraced, &kPythonObjects) {}
 
 std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
   if (!runtime_.is_none()) return runtime_of(runtime_.ptr()).shared_from_this();
   return call.find_runtime();
 }
 
-std::shared_ptr<RuntimeObject> Fused::known_runtime_for(
-    const FusedCall& call) const {
-  if (auto found = runtime_for(call)) return found;
-  throw InvalidArgument(name_ +
-                        ": expected a gpuos.Array among the arguments, whose "
-                        "runtime runs the program, got none; name one with "
-                        "runtime=");
-}
-
-py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
-                               PyObject* names) {
-  if (of_runtimes_.is_none()) of_runtimes_ = py::dict();
-  const PythonCall call(args, count, names);
-  const py::object of_runtimes = of_runtimes_;
-  const py::object function = function_;
-  const WithoutLock to_others;
-  return python_module("gpuos.interop")
-      .attr("call")(of_runtimes, function, name_, call.args, call.keywords);
-}
-
-py::object Fused::call_tree(const char* method, PyObject* const* args,
-                            std::size_t count, PyObject* names) {
-  if (of_trees_.is_none()) {
-    const py::object made = python_module("collections").attr("OrderedDict")();
-    if (of_trees_.is_none()) of_trees_ = made;  // no other thread was quicker
+py::object Fused::call_others(const char* method, PyObject* const* args,
+                              std::size_t count, PyObject* names) {
+  if (others_.is_none()) {
+    const py::object made =
+        python_module("gpuos.fused_others").attr("Others")();
+    if (others_.is_none()) others_ = made;  // no other thread was quicker
   }
-  const PythonCall call(args, count, names);
-  const py::object of_trees = of_trees_;
+  py::tuple positional(count);
+  for (std::size_t i = 0; i < count; ++i)
+    positional[i] = py::reinterpret_borrow<py::object>(args[i]);
+  py::dict keywords;
+  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < named; ++i)
+    keywords[py::handle(PyTuple_GET_ITEM(names, i))] =
+        py::handle(args[count + static_cast<std::size_t>(i)]);
+  const py::object others = others_;
   const py::object function = function_;
   const WithoutLock to_others;
-  return python_module("gpuos.pytrees")
-      .attr("call")(of_trees, function, runtime_, name_, method, call.args,
-                    call.keywords);
-}
-
-Traced* Fused::find(FusedCall& call) const {
-  // serves() may run code of users that calls this object and changes last_.
-  Traced* const last = last_;
-  if (last != nullptr && last->serves(call)) return last;
-  const auto found = by_hash_.find(call.key().hash());
-  Traced* at = found == by_hash_.end() ? nullptr : found->second;
-  while (at != nullptr && !at->serves(call)) at = at->next;
-  return at;
+  return others.attr("call")(function, runtime_, traces_.name(), method,
+                             positional, keywords);
 }
 
 template <typename Body>
-auto Fused::explained(const FusedCall& call, Body body) const {
+auto Fused::explained(const FusedCall& call, Body body) {
   try {
     return body();
   } catch (const InvalidArgument&) {
-    std::vector<Part> parts;
-    trace(KnownKey(call.key()), call, function_, parts, true);
+    traces_.explain(call, *this);
     throw;
   }
-}
-
-Traced& Fused::find_or_trace(FusedCall& call) {
-  if (Traced* known = find(call)) return use(*known);
-  const std::uint64_t version = *version_;
-  std::vector<Part> parts;
-  std::unique_ptr<Traced> made =
-      trace(KnownKey(call.key()), call, function_, parts);
-  // Another thread may have traced an equal structure meanwhile, or replaced
-  // the function.
-  Traced* const known = find(call);
-  if (version != *version_) return find_or_trace(call);
-  if (known != nullptr) return use(*known);
-  Traced& traced = *made;
-  call.add_scalars(traced.more_scalars);
-  add(std::move(made), parts);
-  warn_of_many(traced);
-  return traced;
-}
-
-Traced& Fused::find_or_trace_values(FusedCall& call) {
-  call.add_scalars({});
-  const auto found = by_hash_.find(call.key().hash());
-  Traced* known = found == by_hash_.end() ? nullptr : found->second;
-  while (known != nullptr && !(known->is_of_values && known->serves(call)))
-    known = known->next;
-  if (known != nullptr) return use(*known);
-  AskedScalars all;
-  for (std::uint32_t i = 0; i < call.numbers().size(); ++i) all.insert(i);
-  const std::uint64_t version = *version_;
-  std::vector<Part> parts;
-  std::unique_ptr<Traced> made =
-      trace(KnownKey(call.key()), call, function_, parts, false, all);
-  if (version != *version_) return find_or_trace_values(call);
-  made->is_of_values = true;
-  Traced& traced = *made;
-  call.add_scalars(traced.more_scalars);
-  add(std::move(made), parts);
-  warn_of_many(traced);
-  return traced;
 }
 
 namespace {
@@ -285,11 +159,11 @@ class Nested {
 
 py::object Fused::call(PyObject* const* args, std::size_t count,
                        PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
+  const TraceCache::Running running(traces_);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   if (call.is_traced()) {
-    const Nested nested(name_);
-    note_part();
+    const Nested nested(traces_.name());
+    traces_.note_part();
     // This holds the function, because another thread may replace it.
     const py::object function = function_;
     const WithoutLock to_others;
@@ -297,37 +171,38 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
         PyObject_Vectorcall(function.ptr(), args, count, names));
   }
   if (call.has_container()) {
-    note_part();
-    return call_tree("__call__", args, count, names);
+    traces_.note_part();
+    return call_others("__call__", args, count, names);
   }
   if (is_deferred_) {
     if (py::object made = defer(args, count, names)) return made;
   }
   const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
-  if (runtime == nullptr) return call_foreign(args, count, names);
+  if (runtime == nullptr) return call_others(nullptr, args, count, names);
   runtime->run_deferred();
   runtime->drain();
   Arguments arguments(*runtime);
   call.read(arguments);
-  Traced& traced = find_or_trace(call);
+  TracedFunction& traced = traces_.find_or_trace(call, *this);
   return explained(call, [&] {
     try {
       return submit(traced, call, arguments, *runtime);
     } catch (const OutOfRange&) {
-      if (traced.is_of_values) throw;
+      if (traced.is_of_values()) throw;
     }
-    return submit(find_or_trace_values(call), call, arguments, *runtime);
+    return submit(traces_.find_or_trace_values(call, *this), call, arguments,
+                  *runtime);
   });
 }
 
 py::object Fused::defer(PyObject* const* args, std::size_t count,
                         PyObject* names) {
-  FusedCall call(name_.c_str(), args, count, names);
+  FusedCall call(traces_.name().c_str(), args, count, names);
   const std::shared_ptr<RuntimeObject> runtime = call.find_runtime();
   if (runtime == nullptr || !call.read_forms(*runtime)) return {};
-  Traced& traced = find_or_trace(call);
+  TracedFunction& traced = traces_.find_or_trace(call, *this);
   const std::size_t operands = call.arrays().size() + call.scalars().size();
-  if (!traced.rebuild.is_none() || operands > kMaxRequestOperands) return {};
+  if (traced.rebuild != nullptr || operands > kMaxRequestOperands) return {};
   const auto forms =
       explained(call, [&] { return traced.output_forms(call.inputs()); });
   if (forms->front().size() == 0) return {};
@@ -335,18 +210,22 @@ py::object Fused::defer(PyObject* const* args, std::size_t count,
                                    call.arrays(), call.scalars());
 }
 
-py::object Fused::submit(Traced& traced, const FusedCall& call,
+py::object Fused::submit(TracedFunction& traced, const FusedCall& call,
                          Arguments& arguments, RuntimeObject& runtime) const {
-  FusedResults results(name_.c_str(), traced, runtime);
+  FusedResults results;
   if (call.out != nullptr) {
-    results.take(call.out, arguments);
+    results.take(traces_.name().c_str(), traced.program().outputs().size(),
+                 call.out, arguments);
   } else {
-    results.make(call.inputs());
+    // The allocation may wait for memory, and another call may bring other
+    // shapes then.
+    const auto forms = traced.output_forms(call.inputs());
+    results.make(*forms, runtime);
   }
   const Stream stream = stream_from(call.stream);
   const Ticket ticket = interruptible([&] {
-    return runtime.core().submit(traced.program, call.inputs(), results.views(),
-                                 call.scalars(), stream);
+    return runtime.core().submit(traced.program(), call.inputs(),
+                                 results.views.view(), call.scalars(), stream);
   });
   const bool has_foreign = arguments.has_foreign();
   if (has_foreign) arguments.keep_until(ticket);
@@ -355,77 +234,77 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
   if ((has_foreign || (is_deferred_ && call.has_exported())) &&
       call.stream == Py_None)
     runtime.wait(ticket, Deadline::never());
-  return results.as_returned();
+  return results.returned_by(traced);
 }
 
-Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
-  if (call.has_container())
-    return call_tree("warm", args, count, names).cast<Program>();
-  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
+template <typename Body>
+auto Fused::with_traced(PyObject* const* args, std::size_t count,
+                        PyObject* names, Body body) {
+  const TraceCache::Running running(traces_);
+  FusedCall call(traces_.name().c_str(), args, count, names);
+  const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  if (runtime == nullptr)
+    throw InvalidArgument(traces_.name() +
+                          ": expected a gpuos.Array among the arguments, whose "
+                          "runtime runs the program, got none; name one with "
+                          "runtime=");
   Arguments arguments(*runtime);
   call.read(arguments);
-  return find_or_trace(call).program;
+  return body(call, traces_.find_or_trace(call, *this), *runtime);
 }
 
-Program Fused::compile(PyObject* const* args, std::size_t count,
-                       PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
-  if (call.has_container())
-    return call_tree("compile", args, count, names).cast<Program>();
-  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
-  Arguments arguments(*runtime);
-  call.read(arguments);
-  Program program = find_or_trace(call).program;
-  runtime->compile(program, Deadline::never());
-  return program;
+Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names,
+                    bool compiles) {
+  if (FusedCall(traces_.name().c_str(), args, count, names).has_container())
+    return call_others(compiles ? "compile" : "warm", args, count, names)
+        .cast<Program>();
+  return with_traced(
+      args, count, names,
+      [&](FusedCall&, TracedFunction& traced, RuntimeObject& runtime) {
+        Program program = traced.program();
+        if (compiles) runtime.compile(program, Deadline::never());
+        return program;
+      });
 }
 
 py::tuple Fused::forms(PyObject* const* args, std::size_t count,
                        PyObject* names) {
-  const Running running(*this);
-  FusedCall call(name_.c_str(), args, count, names);
-  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
-  Arguments arguments(*runtime);
-  call.read(arguments);
-  Traced& traced = find_or_trace(call);
-  py::list all;
-  const auto forms =
-      explained(call, [&] { return traced.output_forms(call.inputs()); });
-  for (const TensorView& form : *forms)
-    all.append(
-        py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
-  return py::make_tuple(all, traced.rebuild);
+  return with_traced(
+      args, count, names,
+      [&](FusedCall& call, TracedFunction& traced, RuntimeObject&) {
+        py::list all;
+        const auto forms =
+            explained(call, [&] { return traced.output_forms(call.inputs()); });
+        for (const TensorView& form : *forms)
+          all.append(
+              py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
+        return py::make_tuple(
+            all, traced.rebuild ? object_of(traced.rebuild) : py::none());
+      });
 }
 
 std::vector<Program> Fused::programs() const {
   std::vector<Program> all;
-  for (const auto& traced : traced_) all.push_back(traced->program);
-  for (const py::object& others : {of_runtimes_, of_trees_}) {
-    for (const py::handle other : values_of(others)) {
-      for (const py::handle program : other.attr("programs")())
-        all.push_back(program.cast<Program>());
-    }
-  }
+  for (const auto& traced : traces_.all()) all.push_back(traced->program());
+  if (others_.is_none()) return all;
+  const py::object others = others_.attr("programs")();
+  for (const py::handle program : others)
+    all.push_back(program.cast<Program>());
   return all;
 }
 
 std::string Fused::repr() const {
-  return "gpuos.Fused('" + name_ +
-         "', programs=" + std::to_string(traced_.size()) + ")";
+  return "gpuos.Fused('" + traces_.name() +
+         "', programs=" + std::to_string(traces_.all().size()) + ")";
 }
 
 void Fused::clear() {
   // Releasing the objects may run code that calls this object.
-  forget_traced();
-  const auto dropped = std::exchange(left_, {});
+  traces_.clear();
   const py::object function = std::exchange(function_, py::none());
   const py::object trace = std::exchange(trace_, py::none());
   const py::object runtime = std::exchange(runtime_, py::none());
-  const py::object of_runtimes = std::exchange(of_runtimes_, py::none());
-  const py::object of_trees = std::exchange(of_trees_, py::none());
+  const py::object others = std::exchange(others_, py::none());
 }
 
 }  // namespace gpuos::python

@@ -59,40 +59,27 @@ PyObject* wrapped(std::unique_ptr<Fused> fused) {
   return object;
 }
 
-PyObject* warm(PyObject* self, PyObject* const* args, Py_ssize_t count,
-               PyObject* names) noexcept {
+template <typename Result>
+PyObject* as_object(Result&& made) {
+  const auto object = py::detail::object_or_cast(std::forward<Result>(made));
+  return object.inc_ref().ptr();
+}
+
+template <auto kMethod, auto... kMore>
+PyObject* with_arguments(PyObject* self, PyObject* const* args,
+                         Py_ssize_t count, PyObject* names) noexcept {
   return guarded([&] {
-    return py::cast(as_instance(self)->fused->warm(
-                        args, static_cast<std::size_t>(count), names))
-        .release()
-        .ptr();
+    Fused& fused = *as_instance(self)->fused;
+    return as_object((fused.*kMethod)(args, static_cast<std::size_t>(count),
+                                      names, kMore...));
   });
 }
 
-PyObject* compile(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                  PyObject* names) noexcept {
-  return guarded([&] {
-    return py::cast(as_instance(self)->fused->compile(
-                        args, static_cast<std::size_t>(count), names))
-        .release()
-        .ptr();
-  });
-}
-
-PyObject* forms(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                PyObject* names) noexcept {
-  return guarded([&] {
-    return as_instance(self)
-        ->fused->forms(args, static_cast<std::size_t>(count), names)
-        .release()
-        .ptr();
-  });
-}
-
-PyObject* programs(PyObject* self, PyObject* /*unused*/) noexcept {
-  return guarded([&] {
-    return py::cast(as_instance(self)->fused->programs()).release().ptr();
-  });
+// Is a method without arguments, or a property.
+template <auto kMethod, typename Unused>
+PyObject* result(PyObject* self, Unused* /*unused*/) noexcept {
+  return guarded(
+      [&] { return as_object((as_instance(self)->fused->*kMethod)()); });
 }
 
 PyObject* replace(PyObject* self, PyObject* function) noexcept {
@@ -116,42 +103,29 @@ PyObject* replaced(PyObject* self, PyObject* function) noexcept {
   });
 }
 
-PyObject* version(PyObject* self, void* /*unused*/) noexcept {
-  return guarded([&] {
-    return PyLong_FromUnsignedLongLong(as_instance(self)->fused->version());
-  });
-}
-
-PyObject* runtime(PyObject* self, void* /*unused*/) noexcept {
-  return as_instance(self)->fused->runtime().inc_ref().ptr();
-}
-
 PyObject* itself(PyObject* self, PyObject* /*unused*/) noexcept {
   return Py_NewRef(self);
 }
 
-PyObject* reduce(PyObject* self, PyObject* /*protocol*/) noexcept {
+PyObject* sent(const char* function, PyObject* self) noexcept {
   return guarded([&] {
     return python_module("gpuos.sending")
-        .attr("of_fused")(py::handle(self))
+        .attr(function)(py::handle(self))
         .release()
         .ptr();
   });
+}
+
+PyObject* reduce(PyObject* self, PyObject* /*protocol*/) noexcept {
+  return sent("of_fused", self);
 }
 
 PyObject* token(PyObject* self, PyObject* /*unused*/) noexcept {
-  return guarded([&] {
-    return python_module("gpuos.sending")
-        .attr("token_of_fused")(py::handle(self))
-        .release()
-        .ptr();
-  });
+  return sent("token_of_fused", self);
 }
 
 PyObject* fused_repr(PyObject* self) noexcept {
-  return guarded([&] {
-    return PyUnicode_FromString(as_instance(self)->fused->repr().c_str());
-  });
+  return result<&Fused::repr, void>(self, nullptr);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -186,15 +160,18 @@ PyObject* bind(PyObject* self, PyObject* instance, PyObject* /*type*/) {
   return PyMethod_New(self, instance);
 }
 
+template <auto kMethod, auto... kMore>
+PyMethodDef method(const char* name) noexcept {
+  return {name,
+          reinterpret_cast<PyCFunction>(
+              reinterpret_cast<void (*)()>(with_arguments<kMethod, kMore...>)),
+          METH_FASTCALL | METH_KEYWORDS, nullptr};
+}
+
 PyMethodDef methods[] = {
-    {"warm", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(warm)),
-     METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"compile",
-     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)),
-     METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"_forms",
-     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(forms)),
-     METH_FASTCALL | METH_KEYWORDS, nullptr},
+    method<&Fused::warm, false>("warm"),
+    method<&Fused::warm, true>("compile"),
+    method<&Fused::forms>("_forms"),
     {"replace", replace, METH_O, "replace($self, function, /)\n--\n\n"},
     {"_replaced", replaced, METH_O, "_replaced($self, function, /)\n--\n\n"},
     {"__copy__", itself, METH_NOARGS, "__copy__($self, /)\n--\n\n"},
@@ -203,7 +180,8 @@ PyMethodDef methods[] = {
      "__reduce_ex__($self, protocol, /)\n--\n\n"},
     {"__dask_tokenize__", token, METH_NOARGS,
      "__dask_tokenize__($self, /)\n--\n\n"},
-    {"programs", programs, METH_NOARGS, "programs($self, /)\n--\n\n"},
+    {"programs", result<&Fused::programs, PyObject>, METH_NOARGS,
+     "programs($self, /)\n--\n\n"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -215,11 +193,12 @@ PyMemberDef members[] = {
      READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict,
-                             PyObject_GenericSetDict, nullptr, nullptr},
-                            {"_runtime", runtime, nullptr, nullptr, nullptr},
-                            {"version", version, nullptr, nullptr, nullptr},
-                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
+     nullptr},
+    {"_runtime", result<&Fused::runtime, void>, nullptr, nullptr, nullptr},
+    {"version", result<&Fused::version, void>, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},

@@ -72,6 +72,18 @@ TEST_P(ArrayContract, AFusedFunctionIsBuiltOnce) {
   EXPECT_EQ(built, 2);
 }
 
+TEST_P(ArrayContract, AFusedFunctionMayAskForShapes) {
+  int built = 0;
+  const FusedFunction scaled([&](std::span<const Value> x) {
+    ++built;
+    return x[0] * ProgramBuilder::shape_of(x[0])[0];
+  });
+  EXPECT_EQ(scaled(range(2, {2})).read<float>(), (std::vector<float>{0, 2}));
+  EXPECT_EQ(scaled(range(3, {3})).read<float>(), (std::vector<float>{0, 3, 6}));
+  EXPECT_EQ(scaled(range(2, {2})).read<float>(), (std::vector<float>{0, 2}));
+  EXPECT_EQ(built, 2);
+}
+
 TEST_P(ArrayContract, AFunctionOfManyArgumentsRunsAtOnce) {
   const FusedFunction total([](std::span<const Value> x) {
     Value sum = x[0];
@@ -107,6 +119,9 @@ TEST_P(ArrayContract, AnErrorIsThatOfItsOwnArrays) {
   EXPECT_THROW(x + range(2, {2}), InvalidArgument);
   EXPECT_THROW(static_cast<void>(x.read<double>()), InvalidArgument);
   EXPECT_THROW(static_cast<void>(x.item<float>()), InvalidArgument);
+  const FusedFunction first([](std::span<const Value> v) { return v[0]; });
+  const std::vector<ArrayOperand> many(kMaxFusedArguments + 1, x);
+  EXPECT_THROW(first.call(many), InvalidArgument);
   EXPECT_THROW(arrays_->from({1.0f}, {2}), InvalidArgument);
   const std::int64_t large = std::int64_t{1} << 62;
   EXPECT_THROW(arrays_->from(std::span<const float>(), {large, 4}),

@@ -314,6 +314,18 @@ NAMES = {"Fraction": Fraction, "Number": Number, "Integral": Integral}
 NAMES |= {"np": np, "math": math, "operator": operator, "kinds": kinds}
 
 
+def test_a_number_that_is_used_before_it_decides_stays_right(host):
+    def scaled(x, k):
+        factor = k + 1
+        y = x * factor
+        return y if repr(factor) else x
+
+    fused = host.fuse(scaled)
+    x = host.array(np.arange(3.0))
+    for _ in range(2):  # The second call computes the numbers again.
+        assert fused(x, 2).tolist() == [0, 3, 6]
+
+
 @pytest.mark.parametrize("text", OF_NUMBERS.split("|"))
 def test_functions_that_need_a_number_get_one(host, text):
     function = eval(f"lambda x, k: x * ({text})", NAMES)

@@ -6,7 +6,7 @@
 #include <span>
 #include <type_traits>
 
-namespace gpuos::python {
+namespace gpuos {
 
 /// Holds at most N objects of a plain type and makes them only when needed.
 /// Unused room costs nothing.
@@ -30,4 +30,4 @@ class InlineVector {
   alignas(T) std::array<std::byte, N * sizeof(T)> storage_;
 };
 
-}  // namespace gpuos::python
+}  // namespace gpuos
