@@ -14,9 +14,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from gpuos import _libraries, cache, functions
+from gpuos import _core, _libraries, cache, functions
 
-# A handler of a signal calls these, also in the middle of an import.
+# These add the parts in Python to _core. A handler of a signal calls them, also
+# in the middle of an import.
+from gpuos import definitions as definitions
 from gpuos import object_texts as object_texts
 from gpuos import runtime_methods as runtime_methods
 from gpuos._core import (
@@ -135,4 +137,5 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module 'gpuos' has no attribute {name!r}")
 
 
+_core._add_docstrings()
 _libraries.announce()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gpuos import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gpuos import _core, definitions
 
 
 @singledispatch
@@ -36,8 +33,8 @@ def _version(x: _core.OperatorVersion) -> str:
     return f"gpuos.OperatorVersion({x.number}{_body(x)}{end})"
 
 
-@text.register(_core.Definition)
-def _definition(x: _core.Definition) -> str:
+@text.register(definitions.Definition)
+def _definition(x: Any) -> str:
     return f"gpuos.Definition('{x.name}'{_body(x)}, version={x.version})"
 
 
@@ -114,5 +111,6 @@ def _finding(x: _core.Finding) -> str:
     return f"gpuos.Finding(what='{x.what}', {found})"
 
 
-# add_repr() of registrations.h calls it.
-METHODS: dict[str, Callable[[Any], str]] = {"__repr__": text}
+for _kind in text.registry:
+    if _kind is not object:
+        definitions.add_parts(_kind, __repr__=text)

@@ -6,7 +6,7 @@ import importlib
 import operator
 from typing import TYPE_CHECKING, Any
 
-from gpuos import _core
+from gpuos import _core, definitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,21 +25,21 @@ def _filled(array: Array, value: Any) -> Array:
     return array
 
 
-def ones(rt: Runtime, shape: Any, dtype: Any = "float32") -> Array:
-    return _filled(rt.empty(shape, dtype), 1)
+def ones(self: Runtime, shape: Any, dtype: Any = "float32") -> Array:
+    return _filled(self.empty(shape, dtype), 1)
 
 
-def full(rt: Runtime, shape: Any, value: Any, dtype: Any = None) -> Array:
+def full(self: Runtime, shape: Any, value: Any, dtype: Any = None) -> Array:
     of = _numpy().asarray(value).dtype if dtype is None else dtype
-    return _filled(rt.empty(shape, of), value)
+    return _filled(self.empty(shape, of), value)
 
 
-def zeros_like(rt: Runtime, like: Any, dtype: Any = None) -> Array:
+def zeros_like(self: Runtime, like: Any, dtype: Any = None) -> Array:
     if not (hasattr(like, "shape") and hasattr(like, "dtype")):
         raise TypeError(
             f"zeros_like: expected an array, got {_core._kind_shown(like)}"
         )
-    return rt.zeros(like.shape, like.dtype if dtype is None else dtype)
+    return self.zeros(like.shape, like.dtype if dtype is None else dtype)
 
 
 def _number(x: Any, what: str) -> int | float:
@@ -49,18 +49,22 @@ def _number(x: Any, what: str) -> int | float:
 
 
 def arange(
-    rt: Runtime, start: Any, stop: Any = None, step: Any = 1, dtype: Any = None
+    self: Runtime,
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
 ) -> Array:
     first, by = _number(start, "start"), _number(step, "step")
     if by == 0:
         raise _core.InvalidArgument("arange: expected a step, got 0")
     if stop is None:
-        return rt.array(_numpy().arange(0, first, by), dtype)
-    return rt.array(_numpy().arange(first, _number(stop, "stop"), by), dtype)
+        return self.array(_numpy().arange(0, first, by), dtype)
+    return self.array(_numpy().arange(first, _number(stop, "stop"), by), dtype)
 
 
 def linspace(
-    rt: Runtime,
+    self: Runtime,
     start: Any,
     stop: Any,
     num: int = 50,
@@ -69,25 +73,23 @@ def linspace(
     dtype: Any = None,
 ) -> Array:
     bounds = _core._real(start, "start"), _core._real(stop, "stop")
-    return rt.array(_numpy().linspace(*bounds, num, endpoint), dtype)
+    return self.array(_numpy().linspace(*bounds, num, endpoint), dtype)
 
 
-def fuse(rt: Runtime, function: Callable[..., Any]) -> _core.Fused:
+def fuse(self: Runtime, function: Callable[..., Any]) -> _core.Fused:
     fusing = importlib.import_module("gpuos.fusing")
-    made: _core.Fused = fusing.fuse(function, runtime=rt)
+    made: _core.Fused = fusing.fuse(function, runtime=self)
     return made
 
 
 def watch(
-    rt: Runtime, op: Any, path: Any = None, *, on_error: Any = None
+    self: Runtime, op: Any, path: Any = None, *, on_error: Any = None
 ) -> Any:
-    rt._check_no_transaction("watch")
+    definitions.check_no_transaction(self, "watch")
     watching = importlib.import_module("gpuos.watching")
-    return watching.watch(rt, op, path, on_error=on_error)
+    return watching.watch(self, op, path, on_error=on_error)
 
 
-# register_runtime.cpp lists these names.
-METHODS: dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (ones, full, zeros_like, arange, linspace, fuse, watch)
-}
+definitions.add_parts(
+    Runtime, *(ones, full, zeros_like, arange, linspace, fuse, watch)
+)

@@ -45,12 +45,10 @@ void add_classes(py::module_& module) {
       .def_readonly("is_writable", &CacheLevel::is_writable)
       .def_readonly("entries", &CacheLevel::entries)
       .def_readonly("bytes", &CacheLevel::bytes);
-  add_repr(level);
   auto info = add_result_class<CacheInfo>(module, "CacheInfo", kHome);
   info.def_readonly("own", &CacheInfo::own)
       .def_readonly("read_only", &CacheInfo::read_only)
       .def_readonly("max_bytes", &CacheInfo::max_bytes);
-  add_repr(info);
   auto image = add_result_class<CachedImage>(module, "CachedImage", kHome);
   image
       .def_property_readonly(
@@ -67,7 +65,6 @@ void add_classes(py::module_& module) {
       .def_readonly("registers", &CachedImage::registers)
       .def_readonly("bytes", &CachedImage::bytes)
       .def_readonly("used", &CachedImage::used);
-  add_repr(image);
 }
 
 }  // namespace
@@ -114,7 +111,6 @@ void register_diagnose(py::module_& module) {
           places.append(path_text(place));
         return places;
       });
-  add_repr(type);
 
   module.def(
       "_add_library_dir",

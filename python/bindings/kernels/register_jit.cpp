@@ -161,7 +161,6 @@ void register_module_info(py::module_& module) {
           holders[py::str(holder.what)] = holder.count;
         return holders;
       });
-  add_repr(type);
   module.def("modules", &ModuleRegistry::list);
 }
 
@@ -224,7 +223,6 @@ void register_jit(py::module_& module) {
           "arch",
           [](const JitModule& self) { return told(self, &JitModule::arch); })
       .def_property_readonly("name", &JitModule::name);
-  add_repr(type);
   add_python_methods(type, "gpuos.variables", "read write");
 }
 

@@ -185,7 +185,6 @@ void register_kernel(py::module_& module) {
             return std::pair(occupancy.min_grid, occupancy.block);
           },
           py::arg("shared_bytes") = 0);
-  add_repr(type);
 }
 
 }  // namespace gpuos::python

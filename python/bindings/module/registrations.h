@@ -34,20 +34,23 @@ pybind11::class_<Type, Options...> add_result_class(
 
 // Lists what adds classes and functions to the module, in this order. A later
 // one may name the types of an earlier one.
-#define GPUOS_REGISTRATIONS(X)                                             \
-  X(errors)                                                                \
-  X(cache)                                                                 \
-  X(diagnose)                                                              \
-  X(ticket)                                                                \
-  X(array)                                                                 \
-  X(definition) X(operator) X(runtime) X(control) X(transaction) X(submit) \
-      X(value) X(functions) X(fused) X(kernel) X(jit) X(session) X(bridge)
+#define GPUOS_REGISTRATIONS(X)                                         \
+  X(errors)                                                            \
+  X(cache)                                                             \
+  X(diagnose)                                                          \
+  X(ticket)                                                            \
+  X(array)                                                             \
+  X(operator)                                                          \
+  X(runtime)                                                           \
+  X(control) X(submit) X(value) X(functions) X(fused) X(kernel) X(jit) \
+      X(session) X(bridge)
 #define GPUOS_REGISTER(name) void register_##name(pybind11::module_& module);
 GPUOS_REGISTRATIONS(GPUOS_REGISTER)
 #undef GPUOS_REGISTER
 
-/// Adds the docstrings of _core.pyi to the registered names. Throws:
-/// ImportError for a name that the module does not have.
+/// Adds the docstrings of _core.pyi to the names of the module. The package
+/// calls it after it has added the parts in Python. Throws: ImportError for a
+/// name that the module does not have.
 void add_docstrings(const pybind11::module_& module);
 
 /// Puts a function before all functions that pybind11 made for the module.

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "convert/options.h"
+#include "convert/fields.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 #include "runtime/runtime_object.h"

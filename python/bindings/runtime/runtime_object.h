@@ -8,7 +8,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -73,14 +72,6 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   /// Returns results that the program dropped, or null after close().
   ResultArrays* results() noexcept { return results_.get(); }
-
-  /// Begins this thread's `with transaction()` block. Until it ends, calls that
-  /// change operators at once are refused here. Throws: InvalidArgument if the
-  /// thread is in one.
-  void begin_transaction();
-  void end_transaction(std::thread::id of) noexcept;
-  /// Throws: InvalidArgument within such a block.
-  void check_no_transaction(const char* call) const;
 
   /// Numbers the runtimes of the process from 1, in the order in which they
   /// were made.
@@ -158,7 +149,6 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   // The index is the address of the name's object, which an entry keeps alive.
   std::array<CachedName, kCachedNames> cached_names_;
   std::deque<Kept> kept_;
-  std::vector<std::thread::id> in_transaction_;
   std::unique_ptr<ResultArrays> results_ = std::make_unique<ResultArrays>();
 };
 

@@ -227,7 +227,6 @@ void add_cells(Type& type) {
              return released([&] { return self.session->names(); });
            })
       .def("stats", &session_stats);
-  add_repr(type);
 }
 
 template <typename Type>
@@ -291,7 +290,6 @@ void register_session(py::module_& module) {
       .def_readonly("defined", &CellResult::defined)
       .def_readonly("launches", &CellResult::launches)
       .def_readonly("log", &CellResult::log);
-  add_repr(cell);
   auto type = add_class<SessionObject>(module, "Session");
   type.def(py::init([](const py::object& options,
                        const py::object& include_dirs, int device) {

@@ -1,0 +1,579 @@
+"""Define operators: gpuos.Definition, gpuos.Transaction and methods of Runtime.
+
+The stub _core.pyi has the docstrings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
+
+from gpuos import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Runtime = _core.Runtime
+
+_OBJECTS = ("ptx", "ltoir", "cubin")  # in the order of C++'s enum
+# The keywords of define(), and their defaults.
+_KEYWORDS: dict[str, Any] = {
+    **dict.fromkeys(("source", *_OBJECTS, "symbol", "params", "dtype")),
+    "inputs": None,
+    "elementwise": True,
+    "tiered": False,
+    "checked": None,
+}
+
+
+def add_parts(kind: type, *functions: Any, **members: Any) -> None:
+    """Add to a class of the compiled module. The stub has the docstrings."""
+    for function in functions:
+        function.__qualname__ = f"{kind.__name__}.{function.__name__}"
+        members[function.__name__] = function
+    for name, member in members.items():
+        setattr(kind, name, member)
+
+
+class _Fields(NamedTuple):
+    """The members of C++'s OperatorDefinition, except its name."""
+
+    expression: str = ""
+    source: str = ""
+    object: tuple[int, bytes, str] | None = None  # its kind, bytes and symbol
+    params: tuple[tuple[str, Any, Any], ...] = ()  # name, dtype, default
+    dtypes: tuple[Any, ...] = ()
+    input_names: tuple[str, ...] = ()
+    inputs: int = -1
+    elementwise: bool = True
+    tiered: bool = False
+    checked: bool | None = None
+
+
+# ---- The readers of keywords return the changed fields.
+
+
+def _own_name(given: Any, what: str) -> str:
+    name = _core._text(given, what)
+    if name in ("out", "stream", "sizes", "dtype"):
+        raise _core.InvalidArgument(
+            f"{what}: expected a name other than those of submit(), got "
+            f"'{name}'"
+        )
+    return name
+
+
+def _is_number(given: Any) -> bool:
+    kind = type(given)
+    return isinstance(given, complex) or any(
+        hasattr(kind, name) for name in ("__index__", "__int__", "__float__")
+    )
+
+
+def _parameter(name: str, given: Any) -> tuple[str, Any, Any]:
+    if not isinstance(given, tuple) and not _is_number(given):
+        return name, given, None
+    if (
+        not isinstance(given, tuple)
+        or len(given) != 2
+        or not _is_number(given[1])
+    ):
+        raise TypeError(
+            f"define: params: {name}: expected a dtype, or a tuple of a dtype "
+            f"and a number, got {_core._kind_shown(given)}"
+        )
+    return name, *given
+
+
+def _params(given: Any, what: str) -> dict[str, Any]:
+    pairs = _pairs(given, what)
+    return {"params": [_parameter(_own_name(k, what), v) for k, v in pairs]}
+
+
+def _pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
+    if not isinstance(given, dict) and not hasattr(given, "keys"):
+        kind = _core._kind_shown(given)
+        raise TypeError(f"{what}: expected a dict, got {kind}")
+    return [(key, value) for key, value in given.items()]
+
+
+def _bytes_of(given: Any, what: str, is_ptx: bool) -> bytes:
+    if isinstance(given, bytes):
+        return given
+    is_text = isinstance(given, str)
+    if is_text and is_ptx:
+        return _core._text(given, what).encode()
+    if is_text or not hasattr(given, "__fspath__"):
+        wanted = "bytes or a path such as pathlib.Path"
+        raise TypeError(
+            f"{what}: expected {'str, bytes or a path' if is_ptx else wanted}"
+            f", got {_core._kind_shown(given)}"
+        )
+    return Path(given).read_bytes()
+
+
+def _object(given: dict[str, Any]) -> dict[str, Any]:
+    kinds = [kind for kind in _OBJECTS if given[kind] is not None]
+    if len(kinds) > 1:
+        raise _core.InvalidArgument(
+            "define: expected one of ptx, ltoir and cubin, got "
+            f"{' and '.join(kinds)}"
+        )
+    symbol = given["symbol"]
+    if not kinds:
+        if symbol is None:
+            return {}
+        raise _core.InvalidArgument(
+            "define: symbol: expected ptx, ltoir or cubin with it, got none"
+        )
+    text = "" if symbol is None else _core._text(symbol, "define: symbol")
+    kind = kinds[0]
+    data = _bytes_of(given[kind], f"define: {kind}", kind == "ptx")
+    return {"object": (_OBJECTS.index(kind), data, text)}
+
+
+def _inputs(given: Any, what: str) -> dict[str, Any]:
+    if hasattr(type(given), "__index__"):
+        return {"inputs": _core._integer(given, what), "input_names": ()}
+    if isinstance(given, str):
+        raise TypeError(
+            f"{what}: expected a number or a sequence of names, got str"
+        )
+    names = [_own_name(name, what) for name in _core._items(given, what)]
+    return {"inputs": -1, "input_names": names}
+
+
+def _dtypes(given: Any, _: str) -> dict[str, Any]:
+    is_one = not isinstance(given, (list, tuple))
+    return {"dtypes": (given,) if is_one else (*given,)}
+
+
+_READERS = {"params": _params, "dtype": _dtypes, "inputs": _inputs}
+
+
+def _fields_from(
+    base: _Fields,
+    expression: Any,
+    keywords: Mapping[str, Any],
+    where: str,
+    may_be_tiered: bool = False,
+) -> _Fields:
+    """Read the arguments of define() and replace().
+
+    The fields of `base` stay without a keyword, except the body and its
+    parameters. The replaced operator may have more of them.
+    """
+    for key in keywords:
+        if key not in _KEYWORDS or (key == "tiered" and not may_be_tiered):
+            raise TypeError(f"{where}: unexpected keyword '{key}'")
+    if isinstance(expression, Definition):
+        _check_alone(where, None, keywords)
+        return expression._fields
+    given = {key: keywords.get(key) for key in _KEYWORDS}
+    made = base._replace(expression="", source="", object=None, params=())
+    read: dict[str, Any] = {}
+    for name, text in (("expression", expression), ("source", given["source"])):
+        if text is not None:
+            read[name] = _core._text(text, f"define: {name}")
+    read |= _object(given)
+    for name, read_one in _READERS.items():
+        if given[name] is not None:
+            read |= read_one(given[name], f"define: {name}")
+    for name in ("elementwise", "tiered", "checked"):
+        if given[name] is not None:
+            read[name] = bool(given[name])
+    return made._replace(**read)
+
+
+def _check_alone(
+    where: str, expression: Any, keywords: Mapping[str, Any]
+) -> None:
+    changed = [
+        name
+        for name, value in keywords.items()
+        if value is not None and bool(value) != _KEYWORDS.get(name)
+    ]
+    if changed or expression is not None:
+        raise _core.InvalidArgument(
+            f"{where}: expected no other argument with a Definition, got more"
+        )
+
+
+def _from_dict(given: Any, where: str) -> tuple[str, _Fields]:
+    if isinstance(given, Definition):
+        return given._name, given._fields
+    keywords = {_core._text(k, where): v for k, v in _pairs(given, where)}
+    name = keywords.pop("name", None)
+    if name is None:
+        raise TypeError(f"{where}: expected 'name' in each, got none")
+    name = _core._text(name, f"{where}: name")
+    expression = keywords.pop("expression", None)
+    return name, _fields_from(_Fields(), expression, keywords, where, True)
+
+
+def _shows_keywords(
+    *without: str, **defaults: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make help() show the keywords of define() instead of `**keywords`."""
+    known = {k: v for k, v in _KEYWORDS.items() if k not in without}
+
+    def shown(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = inspect.signature(function)
+        *places, _ = own.parameters.values()
+        keywords = [
+            inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v)
+            for k, v in {**known, **defaults}.items()
+        ]
+        before = [p for p in places if p.kind is not p.KEYWORD_ONLY]
+        after = [p for p in places if p.kind is p.KEYWORD_ONLY]
+        all_of = [*before, *keywords, *after]
+        function.__signature__ = own.replace(parameters=all_of)  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
+# ---- Definition
+
+
+@final
+class Definition:
+    __slots__ = ("_digest", "_fields", "_name", "_version")
+    _name: str
+    _fields: _Fields
+    _version: int
+    _digest: str
+
+    @_shows_keywords()
+    def __init__(
+        self, name: str, expression: Any = None, **keywords: Any
+    ) -> None:
+        name = _core._text(name, "Definition: name")
+        base, where = _Fields(), "Definition"
+        made = _fields_from(base, expression, keywords, where, True)
+        _make(name, made, 0, self)
+
+    def __eq__(self, other: object, /) -> bool:
+        return isinstance(other, Definition) and (
+            self.__dask_tokenize__() == other.__dask_tokenize__()
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.__dask_tokenize__())
+
+    def __copy__(self) -> Definition:
+        return self
+
+    def __deepcopy__(self, memo: Any, /) -> Definition:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (*self._fields,)
+        return _core._load_definition, (self._name, fields, self._version)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "gpuos.Definition", self._name, self._version, self._digest
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"Definition: {name} cannot be changed")
+
+    def _of_object(self, kind: int) -> bytes | None:
+        found = self._fields.object
+        return found[1] if found and found[0] == kind else None
+
+
+def _make(
+    name: str, fields: Any, version: int, made: Definition | None = None
+) -> Definition:
+    """Check the fields, and store them as C++ returns them."""
+    made = object.__new__(Definition) if made is None else made
+    normal, digest = _core._normal_definition(name, fields)
+    for key, value in (
+        *(("_name", name), ("_fields", _Fields(*normal))),
+        *(("_version", version), ("_digest", digest)),
+    ):
+        object.__setattr__(made, key, value)
+    return made
+
+
+def _inputs_of(of: _Fields) -> tuple[str, ...] | int | None:
+    if of.input_names:
+        return (*of.input_names,)
+    return None if of.inputs < 0 or of.expression else of.inputs
+
+
+_PROPERTIES: dict[str, Callable[[Definition], Any]] = {
+    "name": lambda x: x._name,
+    "expression": lambda x: x._fields.expression or None,
+    "source": lambda x: x._fields.source or None,
+    "ptx": lambda x: x._of_object(0),
+    "ltoir": lambda x: x._of_object(1),
+    "cubin": lambda x: x._of_object(2),
+    "symbol": lambda x: x._fields.object[2] if x._fields.object else None,
+    "params": lambda x: {
+        name: dtype if default is None else (dtype, default)
+        for name, dtype, default in x._fields.params
+    },
+    "dtype": lambda x: (*x._fields.dtypes,) or None,
+    "inputs": lambda x: _inputs_of(x._fields),
+    "elementwise": lambda x: x._fields.elementwise,
+    "tiered": lambda x: x._fields.tiered,
+    "checked": lambda x: x._fields.checked,
+    "version": lambda x: x._version,
+    "digest": lambda x: x._digest,
+}
+for _name, _get in _PROPERTIES.items():
+    setattr(Definition, _name, property(_get))
+Definition.__module__ = "gpuos"
+
+
+def definition(self: _core.Operator) -> Definition:
+    return _make(*_core._current_definition(self))
+
+
+# ---- Transactions
+
+# The threads in a `with transaction()` block, by runtime.
+_open: set[tuple[int, int]] = set()
+
+
+def check_no_transaction(rt: Runtime, call: str) -> None:
+    """Refuse calls in this thread's block that change operators at once."""
+    if (id(rt), threading.get_ident()) in _open:
+        raise _core.InvalidArgument(
+            f"{call}: expected to be outside of the transaction's block, which "
+            "it would not wait for; in `with rt.transaction() as change:` "
+            "write change.define() or change.replace()"
+        )
+
+
+@final
+class Transaction:
+    """Holds definitions and replacements until the block ends."""
+
+    __slots__ = ("_changes", "_is_over", "_key", "_runtime")
+    _runtime: Runtime
+    _changes: list[tuple[_core.Operator | None, int, str, _Fields]]
+    _is_over: bool  # the block has ended
+    _key: tuple[int, int] | None  # in _open
+
+    def __new__(cls, *_: object, **__: object) -> Transaction:
+        raise TypeError("gpuos.Transaction: only gpuos makes instances")
+
+    def __enter__(self) -> Transaction:
+        if self._key is not None or self._is_over:
+            raise _core.InvalidArgument(
+                "transaction: expected a new transaction in each `with`, got "
+                "one that was entered before"
+            )
+        check_no_transaction(self._runtime, "transaction")
+        self._key = (id(self._runtime), threading.get_ident())
+        _open.add(self._key)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None:
+        self._close()
+        self._is_over = True
+        if kind is None and self._changes:
+            _core._change(self._runtime, self._changes)
+
+    def __del__(self) -> None:
+        self._close()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"transaction: expected define() or replace(), got {name}; a "
+            "runtime's other calls come before or after the block"
+        )
+
+    @_shows_keywords("tiered")
+    def define(
+        self, name: Any, expression: Any = None, **keywords: Any
+    ) -> None:
+        self._check_open("define")
+        where = "transaction: define"
+        text = name
+        if isinstance(name, Definition):
+            _check_alone(where, expression, {})
+            text, expression = name._name, name
+        text = _core._text(text, f"{where}: name")
+        made = _fields_from(_Fields(), expression, keywords, where)
+        self._changes.append((None, 0, text, made))
+
+    @_shows_keywords("tiered", elementwise=None)
+    def replace(
+        self,
+        op: Any,
+        expression: Any = None,
+        *,
+        expected: Any = None,
+        **keywords: Any,
+    ) -> None:
+        self._check_open("replace")
+        new = [name for old, _, name, _ in self._changes if old is None]
+        if isinstance(op, str) and op in new:
+            raise _core.InvalidArgument(
+                "transaction: replace: expected an operator that is there, got "
+                f"'{op}', which is defined in this block; define it once, with "
+                "the last text"
+            )
+        where = "transaction: replace"
+        made = _replacement(self._runtime, op, expression, keywords, where)
+        version = _core._version(expected, f"{where}: expected")
+        self._changes.append((made[0], version, *made[1:]))
+
+    def _check_open(self, call: str) -> None:
+        if self._key is None:
+            raise _core.InvalidArgument(
+                f"transaction: {call}: expected to be inside its `with` block"
+            )
+
+    def _close(self) -> None:
+        if self._key is not None:
+            _open.discard(self._key)
+        self._key = None
+
+
+Transaction.__module__ = "gpuos"
+
+
+def transaction(self: Runtime) -> Transaction:
+    made: Transaction = object.__new__(Transaction)
+    made._runtime, made._changes = self, []
+    made._key, made._is_over = None, False
+    return made
+
+
+# ---- Methods of Runtime and Alias
+
+
+@_shows_keywords()
+def define(
+    self: Runtime, name: Any, expression: Any = None, **keywords: Any
+) -> _core.Operator:
+    check_no_transaction(self, "define")
+    # An operator that was sent to another process is its definition.
+    given = name.definition if isinstance(name, _core.Operator) else name
+    if not isinstance(given, Definition):
+        name = _core._text(name, "define: name")
+        made = _fields_from(_Fields(), expression, keywords, "define", True)
+        return _core._define(self, name, made)
+    _check_alone("define", expression, keywords)
+    try:
+        return _core._define(self, given._name, given._fields)
+    except _core.InvalidArgument:
+        # A definition that arrives twice, from two processes or two threads, is
+        # one operator.
+        known = _find_same(self, given)
+        if known is None:
+            raise
+        return known
+
+
+def _find_same(rt: Runtime, wanted: Definition) -> _core.Operator | None:
+    try:
+        known = rt.find(wanted._name)
+        is_same = known.definition.digest == wanted._digest
+    except _core.InvalidArgument:  # the name is unknown or built in
+        return None
+    return known if is_same else None
+
+
+def define_many(self: Runtime, definitions: Any) -> list[_core.Operator]:
+    check_no_transaction(self, "define_many")
+    where = "define_many"
+    return _core._define_many(
+        self,
+        [_from_dict(one, where) for one in _core._items(definitions, where)],
+    )
+
+
+def _replacement(
+    rt: Runtime, op: Any, expression: Any, keywords: Any, where: str
+) -> tuple[_core.Operator, str, _Fields]:
+    known, name, base = _core._replaced(rt, op)
+    made = _fields_from(_Fields(*base), expression, keywords, where)
+    return known, name, made
+
+
+@_shows_keywords("tiered", elementwise=None)
+def replace(
+    self: Runtime,
+    op: Any,
+    expression: Any = None,
+    *,
+    expected: Any = None,
+    **keywords: Any,
+) -> int:
+    check_no_transaction(self, "replace")
+    made = _replacement(self, op, expression, keywords, "replace")
+    version = _core._version(expected, "replace: expected")
+    return _core._replace(self, *made, version)
+
+
+def rollback(
+    self: Runtime, op: Any, *, to: Any = None, expected: Any = None
+) -> int:
+    check_no_transaction(self, "rollback")
+    number = _core._version(to, "rollback: to")
+    version = _core._version(expected, "rollback: expected")
+    return _core._roll_back(self, op, number, version)
+
+
+def restore(self: Runtime, op: Any) -> int:
+    check_no_transaction(self, "restore")
+    return _core._restore(self, op)
+
+
+def undefine(self: Runtime, op: Any) -> None:
+    check_no_transaction(self, "undefine")
+    _core._undefine(self, op)
+
+
+def alias(self: Runtime, name: str, op: Any) -> _core.Alias:
+    check_no_transaction(self, "alias")
+    return _core._alias(self, _core._text(name, "alias: name"), op)
+
+
+def switch(self: _core.Alias, target: Any) -> None:
+    check_no_transaction(self._runtime, "switch")
+    self._switch(target)
+
+
+def roll_back(self: _core.Alias) -> None:
+    check_no_transaction(self._runtime, "rollback")
+    self._roll_back()
+
+
+def _refused(_: _core.Alias, protocol: Any, /) -> Any:  # noqa: ARG001
+    return importlib.import_module("gpuos.sending").refuse("Alias")
+
+
+def _sent(self: _core.Operator, protocol: Any, /) -> Any:  # noqa: ARG001
+    return importlib.import_module("gpuos.sending").of_operator(self)
+
+
+def _token(self: _core.Operator) -> Any:
+    return importlib.import_module("gpuos.sending").token_of_operator(self)
+
+
+_core.Definition = Definition  # type: ignore[misc, assignment]
+_core.Transaction = Transaction  # type: ignore[misc, assignment]
+_core._load_definition = _make  # type: ignore[assignment]
+add_parts(
+    Runtime,
+    *(define, define_many, replace, rollback, restore, undefine, alias),
+    transaction,
+)
+add_parts(_core.Alias, switch, rollback=roll_back, __reduce_ex__=_refused)
+add_parts(
+    _core.Operator,
+    definition=property(definition),
+    __copy__=Definition.__copy__,
+    __deepcopy__=Definition.__deepcopy__,
+    __reduce_ex__=_sent,
+    __dask_tokenize__=_token,
+)
