@@ -26,12 +26,10 @@ from gpuos._core import (
     Array,
     BackendUnavailable,
     Cancelled,
-    CellResult,
     CompileError,
     CudaError,
     Definition,
     Error,
-    Finding,
     Fused,
     HostError,
     InvalidArgument,
@@ -39,11 +37,8 @@ from gpuos._core import (
     JitOptions,
     Kernel,
     KernelArgs,
-    KernelAttributes,
     KernelLaunch,
-    ModuleInfo,
     Operator,
-    OperatorVersion,
     OutOfRange,
     Program,
     QueueClosed,
@@ -59,10 +54,17 @@ from gpuos._core import (
     modules,
     synchronize,
 )
-from gpuos.compiling import CompileFuture, compile_async
+from gpuos.cell_output import CellResult
+from gpuos.compiling import (
+    CompileFuture,
+    KernelAttributes,
+    ModuleInfo,
+    compile_async,
+)
 from gpuos.control import serve
 from gpuos.defaults import default_runtime
-from gpuos.diagnosis import Diagnosis, diagnose
+from gpuos.definitions import OperatorVersion
+from gpuos.diagnosis import Diagnosis, Finding, diagnose
 from gpuos.fusing import fuse
 from gpuos.includes import get_include, get_library
 from gpuos.magic import load_ipython_extension

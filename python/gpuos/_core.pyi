@@ -25,6 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
+from gpuos.cell_output import CellResult
+from gpuos.compiling import KernelAttributes, ModuleInfo
+from gpuos.definitions import OperatorVersion
 from gpuos.typing import ArrayInput, Backend, Residency, Stats
 from gpuos.watching import Watch
 
@@ -33,8 +36,8 @@ __version__: str
 def _add_library_dir(path: str) -> None:
     """Add a folder in which gpuos looks for CUDA libraries."""
 
-def _diagnose() -> list[Finding]:
-    """Look for libraries, devices and headers. Return a list of Finding."""
+def _diagnose() -> list[tuple[Any, ...]]:
+    """Look for libraries, devices and headers. Return the fields of each Finding."""
 
 def _bridge(runtime: Runtime) -> Any:
     """Return the functions of gpuos/bridge.h for this runtime, as a capsule
@@ -136,10 +139,10 @@ def _wait_for_all(runtime: Runtime, timeout: float | None) -> bool:
 def _secure_variable(name: str) -> str | None:
     """Return a variable of the environment, as secure_getenv does."""
 
-def _cache_info() -> CacheInfo:
+def _cache_info() -> tuple[Any, ...]:
     """Return the folders and the sizes of the cache."""
 
-def _cached_images() -> list[CachedImage]:
+def _cached_images() -> list[tuple[Any, ...]]:
     """Read and check every file of the cache."""
 
 def _prune_cache(max_bytes: int) -> tuple[int, int]:
@@ -149,72 +152,6 @@ def _prune_cache(max_bytes: int) -> tuple[int, int]:
 
 def _clear_cache() -> tuple[int, int]:
     """Remove all files. Return the number of removed files and bytes."""
-
-@final
-class CacheLevel:
-    """Describes one folder of compiled images."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def folder(self) -> str:
-        """Return the path. It is empty if this level has no folder."""
-    @property
-    def why_off(self) -> str:
-        """Return why the folder is not used. The text is empty if it is used."""
-    @property
-    def is_writable(self) -> bool:
-        """Return whether files can be added."""
-    @property
-    def entries(self) -> int:
-        """Return the number of images."""
-    @property
-    def bytes(self) -> int:
-        """Return the size of all images."""
-
-@final
-class CacheInfo:
-    """Describes the disk cache of compiled operators."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def own(self) -> CacheLevel:
-        """Return the level that is written."""
-    @property
-    def read_only(self) -> CacheLevel:
-        """Return the level of GPUOS_CACHE_READONLY_DIR."""
-    @property
-    def max_bytes(self) -> int:
-        """Return the maximum size of the written level."""
-
-@final
-class CachedImage:
-    """Describes a file of the cache."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def path(self) -> str:
-        """Return the file's path."""
-    @property
-    def is_read_only(self) -> bool:
-        """Return whether the file is in the read-only level."""
-    @property
-    def state(self) -> str:
-        """Return "good", "bad" or "other schema"."""
-    @property
-    def problem(self) -> str:
-        """Return what is wrong. The text is empty if the file is good."""
-    @property
-    def name(self) -> str:
-        """Return the name of the source, such as "axpy.cu"."""
-    @property
-    def arch(self) -> str:
-        """Return the architecture, such as "sm_90"."""
-    @property
-    def registers(self) -> int:
-        """Return the number of registers of a thread."""
-    @property
-    def bytes(self) -> int:
-        """Return the file's size."""
-    @property
-    def used(self) -> float:
-        """Return the time of the last use, in seconds since 1970."""
 
 class Error(RuntimeError):
     """Is the base class of all errors of gpuos except TypeError."""
@@ -276,29 +213,6 @@ class Cancelled(Error):
 
 class Timeout(Error, TimeoutError):
     """Reports that a wait reached its deadline."""
-
-@final
-class Finding:
-    """Describes one thing that gpuos looked for on this machine."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def what(self) -> str:
-        """Return the name of the thing, such as "driver" or "nvrtc"."""
-    @property
-    def found(self) -> bool:
-        """Return whether it is usable."""
-    @property
-    def version(self) -> str:
-        """Return the version. The text is empty if it is unknown."""
-    @property
-    def where(self) -> str:
-        """Return the path. The text may be empty."""
-    @property
-    def hint(self) -> str:
-        """Return what to install if it is missing."""
-    @property
-    def searched(self) -> list[str]:
-        """Return the places that were searched, best first."""
 
 @final
 class Ticket:
@@ -780,7 +694,7 @@ class Array:
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]: ...
     def __pow__(self, other: Any, modulus: None = None, /) -> Array: ...
     def __rpow__(self, other: Any, modulus: None = None, /) -> Array: ...
-    def __ipow__(self, other: Any, modulus: None = None, /) -> Self: ...
+    def __ipow__(self, other: Any, /) -> Self: ...  # type: ignore[misc]
     def __neg__(self) -> Array: ...
     def __pos__(self) -> Array: ...
     def __abs__(self) -> Array: ...
@@ -966,40 +880,9 @@ def _roll_back(runtime: Runtime, op: Any, to: int, expected: int, /) -> int: ...
 def _restore(runtime: Runtime, op: Any, /) -> int: ...
 def _undefine(runtime: Runtime, op: Any, /) -> None: ...
 def _alias(runtime: Runtime, name: str, op: Any, /) -> Alias: ...
+def _versions(op: Operator, /) -> list[tuple[Any, ...]]: ...
 def _add_docstrings() -> None:
     """Give the docstrings of this stub to the members of the module."""
-
-@final
-class OperatorVersion:
-    """Describes one body that an operator has had, from Operator.versions."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def number(self) -> int:
-        """Return its number. It begins at 1, and each replace() and rollback() adds 1."""
-    @property
-    def before(self) -> int:
-        """Return the version that Runtime.rollback() restores. Return 0 if there is none."""
-    @property
-    def expression(self) -> str | None:
-        """Return the text of the expression. Return None for a whole or built-in operator."""
-    @property
-    def source(self) -> str | None:
-        """Return the CUDA C++ of a whole operator, or None."""
-    @property
-    def params(self) -> dict[str, str]:
-        """Return the scalar parameters: name to dtype, in order."""
-    @property
-    def defaults(self) -> dict[str, int | float | complex]:
-        """Return the default values: name of a parameter to number."""
-    @property
-    def symbol(self) -> str | None:
-        """Return the function of `ptx`, `ltoir` or `cubin`, or None."""
-    @property
-    def is_builtin(self) -> bool:
-        """Return whether it is the operator that every runtime has."""
-    @property
-    def is_current(self) -> bool:
-        """Return whether submit() ran this version when it was read."""
 
 @final
 class Alias:
@@ -2062,25 +1945,6 @@ def synchronize(stream: object = None, device: SupportsInt = 0) -> None:
     """
 
 @final
-class ModuleInfo:
-    """Describes a loaded image."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def name(self) -> str:
-        """Return the name of the module's source."""
-    @property
-    def device(self) -> int:
-        """Return the number of the device. The host is -1."""
-    @property
-    def bytes(self) -> int:
-        """Return the size of the image."""
-    @property
-    def holders(self) -> dict[str, int]:
-        """Return the number of holders that keep it loaded, by kind: 'operator',
-        'JitModule', 'Kernel' and so on.
-        """
-
-@final
 class JitOptions:
     """Decides how NVRTC compiles device code.
 
@@ -2172,29 +2036,6 @@ class KernelArgs:
     """
     def __init__(self, *args: object) -> None: ...
     def __len__(self) -> int: ...
-
-@final
-class KernelAttributes:
-    """Describes the resources of a kernel."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def registers(self) -> int:
-        """Return the number of registers of a thread."""
-    @property
-    def shared_bytes(self) -> int:
-        """Return the shared memory of a block that the kernel declares."""
-    @property
-    def local_bytes(self) -> int:
-        """Return the local memory of a thread: its stack and spilled registers."""
-    @property
-    def constant_bytes(self) -> int:
-        """Return the constant memory that the module declares."""
-    @property
-    def max_threads(self) -> int:
-        """Return the number of threads of the largest block."""
-    @property
-    def max_dynamic_shared_bytes(self) -> int:
-        """Return the largest dynamic shared memory of a launch, in addition to shared_bytes."""
 
 @final
 class KernelLaunch:
@@ -2432,23 +2273,6 @@ class JitModule:
     @property
     def name(self) -> str:
         """Return the name in messages and profilers."""
-
-@final
-class CellResult:
-    """Describes the effects of one cell."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def cell(self) -> str:
-        """Return 'cell 3', or the given name."""
-    @property
-    def defined(self) -> list[str]:
-        """Return the definitions, such as 'kernel foo', in the order of the cell."""
-    @property
-    def launches(self) -> int:
-        """Return the number of kernels that it launched."""
-    @property
-    def log(self) -> str:
-        """Return the compiler's log."""
 
 @final
 class Session:

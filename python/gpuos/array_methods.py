@@ -472,11 +472,26 @@ def call_function(
     return as_numpys(function, made)
 
 
+def _lack(name: str, _: Array) -> NoReturn:
+    # The memory belongs to a runtime, and tasks write there.
+    raise AttributeError(
+        f"{name}: an array of gpuos has no such attribute; x.numpy().{name} "
+        "waits and is that of a copy"
+    )
+
+
+def _refuse_del(_: Array, index: Any) -> NoReturn:
+    raise _core.InvalidArgument(
+        f"array: expected no del x[i], got {_core._kind_shown(index)}; "
+        "concatenate() joins what is to stay"
+    )
+
+
 class _Methods(dict[str, "Callable[..., Any]"]):
     """The methods of an array. NumPy's functions provide the missing ones."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(np, name)
+        function: Callable[..., Any] = getattr(np, name, partial(_lack, name))
         is_own = function in numpy_names.of_arrays()
         if is_own or not numpy_functions.has(function):
             # NumPy passes it to call_function(), which refuses some.
@@ -496,6 +511,8 @@ METHODS = _Methods(
         "__complex__": lambda x: complex(_one(x)),
         "__contains__": _contains,
         "__copy__": _copied,
+        "__delitem__": _refuse_del,
+        **{name: partial(_lack, name) for name in ("put", "resize")},
         "__dask_tokenize__": sending.token_of_array,
         "__deepcopy__": lambda x, _: _copied(x),
         "__float__": lambda x: float(_one(x)),

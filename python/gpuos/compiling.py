@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuos import _core
 
@@ -17,6 +17,56 @@ if TYPE_CHECKING:
 
 # NVRTC uses some hundred MiB for a large source.
 _MOST_THREADS = 8
+
+
+class ModuleInfo(NamedTuple):
+    """Describes a loaded image.
+
+    Attributes
+    ----------
+    name : str
+        The name of the module's source.
+    device : int
+        The number of the device. The host is -1.
+    bytes : int
+        The size of the image.
+    holders : dict
+        The number of holders that keep it loaded, by kind: 'operator',
+        'JitModule', 'Kernel' and so on.
+    """
+
+    name: str
+    device: int
+    bytes: int
+    holders: dict[str, int]
+
+
+class KernelAttributes(NamedTuple):
+    """Describes the resources of a kernel.
+
+    Attributes
+    ----------
+    registers : int
+        The number of registers of a thread.
+    shared_bytes : int
+        The shared memory of a block that the kernel declares.
+    local_bytes : int
+        The local memory of a thread: its stack and spilled registers.
+    constant_bytes : int
+        The constant memory that the module declares.
+    max_threads : int
+        The number of threads of the largest block.
+    max_dynamic_shared_bytes : int
+        The largest dynamic shared memory of a launch, in addition to
+        shared_bytes.
+    """
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    max_threads: int
+    max_dynamic_shared_bytes: int
 
 
 class _Pool:

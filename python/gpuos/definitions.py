@@ -330,6 +330,46 @@ for _name, _get in _PROPERTIES.items():
 Definition.__module__ = "gpuos"
 
 
+class OperatorVersion(NamedTuple):
+    """Describes one body that an operator has had, from Operator.versions.
+
+    Attributes
+    ----------
+    number : int
+        Its number. It begins at 1, and each replace() and rollback() adds 1.
+    before : int
+        The version that Runtime.rollback() restores. It is 0 if there is none.
+    expression : str or None
+        The text of the expression. None for a whole or built-in operator.
+    source : str or None
+        The CUDA C++ of a whole operator, or None.
+    params : dict
+        The scalar parameters: name to dtype, in order.
+    defaults : dict
+        The default values: name of a parameter to number.
+    symbol : str or None
+        The function of `ptx`, `ltoir` or `cubin`, or None.
+    is_builtin : bool
+        Whether it is the operator that every runtime has.
+    is_current : bool
+        Whether submit() ran this version when it was read.
+    """
+
+    number: int
+    before: int
+    expression: str | None
+    source: str | None
+    params: dict[str, str]
+    defaults: dict[str, int | float | complex]
+    symbol: str | None
+    is_builtin: bool
+    is_current: bool
+
+
+def versions(self: _core.Operator) -> list[OperatorVersion]:
+    return [OperatorVersion(*version) for version in _core._versions(self)]
+
+
 def definition(self: _core.Operator) -> Definition:
     return _make(*_core._current_definition(self))
 
@@ -572,6 +612,7 @@ add_parts(_core.Alias, switch, rollback=roll_back, __reduce_ex__=_refused)
 add_parts(
     _core.Operator,
     definition=property(definition),
+    versions=property(versions),
     __copy__=Definition.__copy__,
     __deepcopy__=Definition.__deepcopy__,
     __reduce_ex__=_sent,

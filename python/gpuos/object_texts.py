@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-from gpuos import _core, definitions
+from gpuos import _core, cell_output, definitions
 
 
 @singledispatch
@@ -26,8 +26,8 @@ def _body(x: Any) -> str:
     return text + (f", symbol='{x.symbol}'" if x.symbol else "")
 
 
-@text.register(_core.OperatorVersion)
-def _version(x: _core.OperatorVersion) -> str:
+@text.register(definitions.OperatorVersion)
+def _version(x: definitions.OperatorVersion) -> str:
     end = ", built in" if x.is_builtin else ""
     end += ", current" if x.is_current else ""
     return f"gpuos.OperatorVersion({x.number}{_body(x)}{end})"
@@ -52,8 +52,8 @@ def _session(x: _core.Session) -> str:
     return f"gpuos.Session({counts})"
 
 
-@text.register(_core.CellResult)
-def _cell(x: _core.CellResult) -> str:
+@text.register(cell_output.CellResult)
+def _cell(x: cell_output.CellResult) -> str:
     names = "".join(f" {name}," for name in x.defined)
     return f"gpuos.CellResult({x.cell}:{names} {x.launches} launches)"
 
@@ -61,12 +61,6 @@ def _cell(x: _core.CellResult) -> str:
 @text.register(_core.JitModule)
 def _module(x: _core.JitModule) -> str:
     return f"gpuos.JitModule('{x.name}', {x.arch})"
-
-
-@text.register(_core.ModuleInfo)
-def _module_info(x: _core.ModuleInfo) -> str:
-    place = f"device {x.device}, {x.bytes} bytes"
-    return f"gpuos.ModuleInfo('{x.name}', {place})"
 
 
 @text.register(_core.Kernel)
@@ -85,30 +79,6 @@ def _options(x: _core.JitOptions) -> str:
         and getattr(x, name) != getattr(plain, name)
     )
     return f"gpuos.JitOptions({', '.join(given)})"
-
-
-@text.register(_core.CacheLevel)
-def _level(x: _core.CacheLevel) -> str:
-    size = f"entries={x.entries}, bytes={x.bytes}"
-    return f"gpuos.cache.CacheLevel(folder={x.folder!r}, {size})"
-
-
-@text.register(_core.CacheInfo)
-def _info(x: _core.CacheInfo) -> str:
-    levels = f"own={x.own!r}, read_only={x.read_only!r}"
-    return f"gpuos.cache.CacheInfo({levels}, max_bytes={x.max_bytes})"
-
-
-@text.register(_core.CachedImage)
-def _image(x: _core.CachedImage) -> str:
-    kind = f"arch='{x.arch}', state='{x.state}', bytes={x.bytes}"
-    return f"gpuos.cache.CachedImage(name={x.name!r}, {kind})"
-
-
-@text.register(_core.Finding)
-def _finding(x: _core.Finding) -> str:
-    found = f"found={x.found}, version='{x.version}', where='{x.where}'"
-    return f"gpuos.Finding(what='{x.what}', {found})"
 
 
 for _kind in text.registry:

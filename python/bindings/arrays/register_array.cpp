@@ -196,7 +196,8 @@ std::size_t size_in_use(Array& self) {
 }  // namespace
 
 void register_array(py::module_& module) {
-  auto type = add_result_class<Array>(module, "Array");
+  auto type = add_result_class<Array>(module, "Array",
+                                      py::custom_type_setup(&fill_array_slots));
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   keep_dropped_results(array_type);
   type.def_property_readonly("shape",
@@ -249,7 +250,7 @@ void register_array(py::module_& module) {
            py::kw_only(), py::arg("stream") = py::none())
       .def_property_readonly("__array_interface__", &host_interface)
       .def_property_readonly("__cuda_array_interface__", &cuda_interface);
-  add_operators(type);
+  add_methods(type);
   module.def("_bytes_of", &bytes_of, py::arg("array"));
   module.def("_set_bytes", &set_bytes, py::arg("array"), py::arg("source"));
   module.def(

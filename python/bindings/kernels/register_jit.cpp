@@ -150,18 +150,16 @@ std::string told(const JitModule& module,
   return (module.*what)();
 }
 
-void register_module_info(py::module_& module) {
-  auto type = add_result_class<ModuleInfo>(module, "ModuleInfo");
-  type.def_readonly("name", &ModuleInfo::name)
-      .def_readonly("device", &ModuleInfo::device)
-      .def_readonly("bytes", &ModuleInfo::bytes)
-      .def_property_readonly("holders", [](const ModuleInfo& self) {
-        py::dict holders;
-        for (const ModuleHolder& holder : self.holders)
-          holders[py::str(holder.what)] = holder.count;
-        return holders;
-      });
-  module.def("modules", &ModuleRegistry::list);
+py::list modules() {
+  const py::object info = python_module("gpuos.compiling").attr("ModuleInfo");
+  py::list all;
+  for (const ModuleInfo& one : ModuleRegistry::list()) {
+    py::dict holders;
+    for (const ModuleHolder& holder : one.holders)
+      holders[py::str(holder.what)] = holder.count;
+    all.append(info(one.name, one.device, one.bytes, holders));
+  }
+  return all;
 }
 
 }  // namespace
@@ -172,7 +170,7 @@ void register_jit(py::module_& module) {
     return self.request_stop();
   });
   register_jit_options(module);
-  register_module_info(module);
+  module.def("modules", &modules);
   module.def(
       "synchronize",
       [](const py::object& stream, int device) {

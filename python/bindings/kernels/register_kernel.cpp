@@ -8,7 +8,7 @@
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "kernels/kernel_arguments.h"
-#include "module/python_methods.h"
+#include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 
@@ -131,16 +131,12 @@ void register_kernel_args(Type& type) {
       .def("__repr__", &repr_of_arguments);
 }
 
-void register_attributes(py::module_& module) {
-  auto attributes =
-      add_result_class<KernelAttributes>(module, "KernelAttributes");
-  attributes.def_readonly("registers", &KernelAttributes::registers)
-      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes)
-      .def_readonly("local_bytes", &KernelAttributes::local_bytes)
-      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes)
-      .def_readonly("max_threads", &KernelAttributes::max_threads)
-      .def_readonly("max_dynamic_shared_bytes",
-                    &KernelAttributes::max_dynamic_shared_bytes);
+py::object attributes(const Kernel& self) {
+  const KernelAttributes a = without_gil(&Kernel::attributes)(self);
+  return python_module("gpuos.compiling")
+      .attr("KernelAttributes")(a.registers, a.shared_bytes, a.local_bytes,
+                                a.constant_bytes, a.max_threads,
+                                a.max_dynamic_shared_bytes);
 }
 
 void register_launch(py::module_& module) {
@@ -159,11 +155,10 @@ void register_kernel(py::module_& module) {
   auto args = add_class<KernelArgs>(module, "KernelArgs");
   register_kernel_args(args);
 
-  register_attributes(module);
   register_launch(module);
   auto type = add_result_class<Kernel>(module, "Kernel");
   type.def_property_readonly("name", &Kernel::name)
-      .def_property_readonly("attributes", without_gil(&Kernel::attributes))
+      .def_property_readonly("attributes", &attributes)
       .def_property_readonly("parameter_bytes",
                              without_gil(&Kernel::parameter_bytes))
       .def("launch", &launch, py::arg("grid"), py::arg("block"),

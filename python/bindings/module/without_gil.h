@@ -42,4 +42,11 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+/// Calls `work` without the GIL.
+template <typename Work>
+auto released(Work work) {
+  const WithoutGil no_gil;
+  return work();
+}
+
 }  // namespace gpuos::python

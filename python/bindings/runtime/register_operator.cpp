@@ -99,18 +99,10 @@ std::pair<Fields, std::string> normal_definition(const std::string& name,
   return {fields_of(given), digest_of(given)};
 }
 
-// Calls `member` without the GIL, because a lock of the runtime may be held by
-// a thread that compiles.
-template <typename Result, typename Class>
-Result released(const Class& object, Result (Class::*member)() const) {
-  const WithoutGil no_gil;
-  return (object.*member)();
-}
-
 std::tuple<std::string, Fields, std::uint64_t> current_definition(
     const OperatorObject& self) {
   const Operator& op = self.op;
-  const OperatorVersion now = released(op, &Operator::current);
+  const OperatorVersion now = released([&] { return op.current(); });
   if (now.definition == nullptr)
     throw InvalidArgument(
         op.name() + (now.is_builtin
@@ -208,40 +200,6 @@ std::shared_ptr<AliasObject> alias(const std::shared_ptr<RuntimeObject>& self,
   return made;
 }
 
-void add_functions(py::module_& module) {
-  module.def("_normal_definition", &normal_definition)
-      .def("_current_definition", &current_definition)
-      .def("_define", &define_one)
-      .def("_define_many", &define_many)
-      .def("_change", &change_operators)
-      .def("_replaced", &replaced_operator)
-      .def("_replace", &replace_operator)
-      .def("_roll_back",
-           [](RuntimeObject& self, const py::object& op, std::uint64_t to,
-              std::uint64_t expected) {
-             const OperatorPtr known = self.resolve(op.ptr());
-             const WithoutGil no_gil;
-             return self.core().rollback(known->op, to, expected);
-           })
-      .def("_restore",
-           [](RuntimeObject& self, const py::object& op) {
-             const OperatorPtr known = self.resolve(op.ptr());
-             const WithoutGil no_gil;
-             return self.core().restore(known->op);
-           })
-      .def("_undefine", &undefine)
-      .def("_alias", &alias);
-  using Any = const py::object&;
-  using Text = const std::string&;
-  module
-      .def("_version",
-           [](Any x, Text what) { return version_from(x, what.c_str()); })
-      .def("_text", [](Any x, Text what) { return text_of(x, what.c_str()); })
-      .def("_items", [](Any x, Text what) { return items_of(x, what.c_str()); })
-      .def("_integer",
-           [](Any x, Text what) { return integer_as<int>(x, what.c_str()); });
-}
-
 py::dict dtypes_by_name(const std::vector<Parameter>& params) {
   py::dict dtypes;
   for (const Parameter& param : params)
@@ -268,39 +226,19 @@ py::object input_names_of(const OperatorObject& self) {
   return py::tuple(py::cast(names));
 }
 
-std::vector<OperatorVersion> versions_of(const OperatorObject& self) {
-  return released(self.op, &Operator::versions);
+py::list versions_of(const OperatorObject& self) {
+  py::list all;
+  for (const OperatorVersion& v : released([&] { return self.op.versions(); }))
+    all.append(py::make_tuple(
+        v.number, v.before, text_or_none(v.expression), text_or_none(v.source),
+        dtypes_by_name(v.params), defaults_by_name(v.params),
+        text_or_none(v.symbol), v.is_builtin, v.is_current));
+  return all;
 }
 
 std::uint64_t version_of(const OperatorObject& self) {
-  const std::vector<OperatorVersion> versions = versions_of(self);
+  const auto versions = released([&] { return self.op.versions(); });
   return versions.empty() ? 0 : versions.back().number;
-}
-
-void register_version(py::module_& module) {
-  auto type = add_result_class<OperatorVersion>(module, "OperatorVersion");
-  type.def_readonly("number", &OperatorVersion::number)
-      .def_readonly("before", &OperatorVersion::before)
-      .def_property_readonly("expression",
-                             [](const OperatorVersion& self) {
-                               return text_or_none(self.expression);
-                             })
-      .def_property_readonly(
-          "source",
-          [](const OperatorVersion& self) { return text_or_none(self.source); })
-      .def_property_readonly("params",
-                             [](const OperatorVersion& self) {
-                               return dtypes_by_name(self.params);
-                             })
-      .def_property_readonly("defaults",
-                             [](const OperatorVersion& self) {
-                               return defaults_by_name(self.params);
-                             })
-      .def_property_readonly(
-          "symbol",
-          [](const OperatorVersion& self) { return text_or_none(self.symbol); })
-      .def_readonly("is_builtin", &OperatorVersion::is_builtin)
-      .def_readonly("is_current", &OperatorVersion::is_current);
 }
 
 std::string target_name(const AliasObject& self) {
@@ -338,10 +276,44 @@ void register_alias(py::module_& module) {
       });
 }
 
+void add_functions(py::module_& module) {
+  module.def("_normal_definition", &normal_definition)
+      .def("_current_definition", &current_definition)
+      .def("_define", &define_one)
+      .def("_define_many", &define_many)
+      .def("_change", &change_operators)
+      .def("_replaced", &replaced_operator)
+      .def("_replace", &replace_operator)
+      .def("_roll_back",
+           [](RuntimeObject& self, const py::object& op, std::uint64_t to,
+              std::uint64_t expected) {
+             const OperatorPtr known = self.resolve(op.ptr());
+             const WithoutGil no_gil;
+             return self.core().rollback(known->op, to, expected);
+           })
+      .def("_restore",
+           [](RuntimeObject& self, const py::object& op) {
+             const OperatorPtr known = self.resolve(op.ptr());
+             const WithoutGil no_gil;
+             return self.core().restore(known->op);
+           })
+      .def("_undefine", &undefine)
+      .def("_alias", &alias)
+      .def("_versions", &versions_of);
+  using Any = const py::object&;
+  using Text = const std::string&;
+  module
+      .def("_version",
+           [](Any x, Text what) { return version_from(x, what.c_str()); })
+      .def("_text", [](Any x, Text what) { return text_of(x, what.c_str()); })
+      .def("_items", [](Any x, Text what) { return items_of(x, what.c_str()); })
+      .def("_integer",
+           [](Any x, Text what) { return integer_as<int>(x, what.c_str()); });
+}
+
 }  // namespace
 
 void register_operator(py::module_& module) {
-  register_version(module);
   auto type = add_result_class<OperatorObject, OperatorPtr>(module, "Operator");
   operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.def_property_readonly(
@@ -365,8 +337,7 @@ void register_operator(py::module_& module) {
       .def_property_readonly(
           "_reduces",
           [](const OperatorObject& self) { return self.op.reduces(); })
-      .def_property_readonly("version", &version_of)
-      .def_property_readonly("versions", &versions_of);
+      .def_property_readonly("version", &version_of);
   register_alias(module);
   add_functions(module);
 }

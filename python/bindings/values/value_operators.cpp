@@ -183,9 +183,9 @@ Py_hash_t hash_of_number(PyObject* self) noexcept {
 
 }  // namespace
 
-void add_value_operators(py::handle type) {
-  OperatorSlots<ValueOperators>::add_to(type);
-  reinterpret_cast<PyTypeObject*>(type.ptr())->tp_hash = hash_of_number;
+void fill_value_slots(PyHeapTypeObject* type) {
+  fill_operator_slots<ValueOperators>(type);
+  type->ht_type.tp_hash = hash_of_number;
 }
 
 }  // namespace gpuos::python
