@@ -850,7 +850,7 @@ def _load_definition(
     name: str, fields: _Fields, version: int, made: Definition | None = None
 ) -> Definition: ...
 
-# gpuos/definitions.py calls these. Fields are those of its class _Fields.
+# runtime_methods.py calls these. Fields are those of Fields in definitions.py.
 _Fields: TypeAlias = tuple[Any, ...]
 
 def _normal_definition(name: str, fields: _Fields, /) -> tuple[_Fields, str]:

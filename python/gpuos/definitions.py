@@ -1,4 +1,4 @@
-"""Define operators: gpuos.Definition, gpuos.Transaction and methods of Runtime.
+"""Implement gpuos.Definition, and read the arguments of define().
 
 The stub _core.pyi has the docstrings.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
 
@@ -15,8 +14,6 @@ from gpuos import _core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-Runtime = _core.Runtime
 
 _OBJECTS = ("ptx", "ltoir", "cubin")  # in the order of C++'s enum
 # The keywords of define(), and their defaults.
@@ -38,7 +35,7 @@ def add_parts(kind: type, *functions: Any, **members: Any) -> None:
         setattr(kind, name, member)
 
 
-class _Fields(NamedTuple):
+class Fields(NamedTuple):
     """The members of C++'s OperatorDefinition, except its name."""
 
     expression: str = ""
@@ -154,13 +151,13 @@ def _dtypes(given: Any, _: str) -> dict[str, Any]:
 _READERS = {"params": _params, "dtype": _dtypes, "inputs": _inputs}
 
 
-def _fields_from(
-    base: _Fields,
+def fields_from(
+    base: Fields,
     expression: Any,
     keywords: Mapping[str, Any],
     where: str,
     may_be_tiered: bool = False,
-) -> _Fields:
+) -> Fields:
     """Read the arguments of define() and replace().
 
     The fields of `base` stay without a keyword, except the body and its
@@ -170,7 +167,7 @@ def _fields_from(
         if key not in _KEYWORDS or (key == "tiered" and not may_be_tiered):
             raise TypeError(f"{where}: unexpected keyword '{key}'")
     if isinstance(expression, Definition):
-        _check_alone(where, None, keywords)
+        check_alone(where, None, keywords)
         return expression._fields
     given = {key: keywords.get(key) for key in _KEYWORDS}
     made = base._replace(expression="", source="", object=None, params=())
@@ -188,7 +185,7 @@ def _fields_from(
     return made._replace(**read)
 
 
-def _check_alone(
+def check_alone(
     where: str, expression: Any, keywords: Mapping[str, Any]
 ) -> None:
     changed = [
@@ -202,7 +199,7 @@ def _check_alone(
         )
 
 
-def _from_dict(given: Any, where: str) -> tuple[str, _Fields]:
+def from_dict(given: Any, where: str) -> tuple[str, Fields]:
     if isinstance(given, Definition):
         return given._name, given._fields
     keywords = {_core._text(k, where): v for k, v in _pairs(given, where)}
@@ -211,10 +208,10 @@ def _from_dict(given: Any, where: str) -> tuple[str, _Fields]:
         raise TypeError(f"{where}: expected 'name' in each, got none")
     name = _core._text(name, f"{where}: name")
     expression = keywords.pop("expression", None)
-    return name, _fields_from(_Fields(), expression, keywords, where, True)
+    return name, fields_from(Fields(), expression, keywords, where, True)
 
 
-def _shows_keywords(
+def shows_keywords(
     *without: str, **defaults: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make help() show the keywords of define() instead of `**keywords`."""
@@ -243,17 +240,17 @@ def _shows_keywords(
 class Definition:
     __slots__ = ("_digest", "_fields", "_name", "_version")
     _name: str
-    _fields: _Fields
+    _fields: Fields
     _version: int
     _digest: str
 
-    @_shows_keywords()
+    @shows_keywords()
     def __init__(
         self, name: str, expression: Any = None, **keywords: Any
     ) -> None:
         name = _core._text(name, "Definition: name")
-        base, where = _Fields(), "Definition"
-        made = _fields_from(base, expression, keywords, where, True)
+        base, where = Fields(), "Definition"
+        made = fields_from(base, expression, keywords, where, True)
         _make(name, made, 0, self)
 
     def __eq__(self, other: object, /) -> bool:
@@ -292,14 +289,14 @@ def _make(
     made = object.__new__(Definition) if made is None else made
     normal, digest = _core._normal_definition(name, fields)
     for key, value in (
-        *(("_name", name), ("_fields", _Fields(*normal))),
+        *(("_name", name), ("_fields", Fields(*normal))),
         *(("_version", version), ("_digest", digest)),
     ):
         object.__setattr__(made, key, value)
     return made
 
 
-def _inputs_of(of: _Fields) -> tuple[str, ...] | int | None:
+def _inputs_of(of: Fields) -> tuple[str, ...] | int | None:
     if of.input_names:
         return (*of.input_names,)
     return None if of.inputs < 0 or of.expression else of.inputs
@@ -374,224 +371,6 @@ def definition(self: _core.Operator) -> Definition:
     return _make(*_core._current_definition(self))
 
 
-# ---- Transactions
-
-# The threads in a `with transaction()` block, by runtime.
-_open: set[tuple[int, int]] = set()
-
-
-def check_no_transaction(rt: Runtime, call: str) -> None:
-    """Refuse calls in this thread's block that change operators at once."""
-    if (id(rt), threading.get_ident()) in _open:
-        raise _core.InvalidArgument(
-            f"{call}: expected to be outside of the transaction's block, which "
-            "it would not wait for; in `with rt.transaction() as change:` "
-            "write change.define() or change.replace()"
-        )
-
-
-@final
-class Transaction:
-    """Holds definitions and replacements until the block ends."""
-
-    __slots__ = ("_changes", "_is_over", "_key", "_runtime")
-    _runtime: Runtime
-    _changes: list[tuple[_core.Operator | None, int, str, _Fields]]
-    _is_over: bool  # the block has ended
-    _key: tuple[int, int] | None  # in _open
-
-    def __new__(cls, *_: object, **__: object) -> Transaction:
-        raise TypeError("gpuos.Transaction: only gpuos makes instances")
-
-    def __enter__(self) -> Transaction:
-        if self._key is not None or self._is_over:
-            raise _core.InvalidArgument(
-                "transaction: expected a new transaction in each `with`, got "
-                "one that was entered before"
-            )
-        check_no_transaction(self._runtime, "transaction")
-        self._key = (id(self._runtime), threading.get_ident())
-        _open.add(self._key)
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object, /) -> None:
-        self._close()
-        self._is_over = True
-        if kind is None and self._changes:
-            _core._change(self._runtime, self._changes)
-
-    def __del__(self) -> None:
-        self._close()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"transaction: expected define() or replace(), got {name}; a "
-            "runtime's other calls come before or after the block"
-        )
-
-    @_shows_keywords("tiered")
-    def define(
-        self, name: Any, expression: Any = None, **keywords: Any
-    ) -> None:
-        self._check_open("define")
-        where = "transaction: define"
-        text = name
-        if isinstance(name, Definition):
-            _check_alone(where, expression, {})
-            text, expression = name._name, name
-        text = _core._text(text, f"{where}: name")
-        made = _fields_from(_Fields(), expression, keywords, where)
-        self._changes.append((None, 0, text, made))
-
-    @_shows_keywords("tiered", elementwise=None)
-    def replace(
-        self,
-        op: Any,
-        expression: Any = None,
-        *,
-        expected: Any = None,
-        **keywords: Any,
-    ) -> None:
-        self._check_open("replace")
-        new = [name for old, _, name, _ in self._changes if old is None]
-        if isinstance(op, str) and op in new:
-            raise _core.InvalidArgument(
-                "transaction: replace: expected an operator that is there, got "
-                f"'{op}', which is defined in this block; define it once, with "
-                "the last text"
-            )
-        where = "transaction: replace"
-        made = _replacement(self._runtime, op, expression, keywords, where)
-        version = _core._version(expected, f"{where}: expected")
-        self._changes.append((made[0], version, *made[1:]))
-
-    def _check_open(self, call: str) -> None:
-        if self._key is None:
-            raise _core.InvalidArgument(
-                f"transaction: {call}: expected to be inside its `with` block"
-            )
-
-    def _close(self) -> None:
-        if self._key is not None:
-            _open.discard(self._key)
-        self._key = None
-
-
-Transaction.__module__ = "gpuos"
-
-
-def transaction(self: Runtime) -> Transaction:
-    made: Transaction = object.__new__(Transaction)
-    made._runtime, made._changes = self, []
-    made._key, made._is_over = None, False
-    return made
-
-
-# ---- Methods of Runtime and Alias
-
-
-@_shows_keywords()
-def define(
-    self: Runtime, name: Any, expression: Any = None, **keywords: Any
-) -> _core.Operator:
-    check_no_transaction(self, "define")
-    # An operator that was sent to another process is its definition.
-    given = name.definition if isinstance(name, _core.Operator) else name
-    if not isinstance(given, Definition):
-        name = _core._text(name, "define: name")
-        made = _fields_from(_Fields(), expression, keywords, "define", True)
-        return _core._define(self, name, made)
-    _check_alone("define", expression, keywords)
-    try:
-        return _core._define(self, given._name, given._fields)
-    except _core.InvalidArgument:
-        # A definition that arrives twice, from two processes or two threads, is
-        # one operator.
-        known = _find_same(self, given)
-        if known is None:
-            raise
-        return known
-
-
-def _find_same(rt: Runtime, wanted: Definition) -> _core.Operator | None:
-    try:
-        known = rt.find(wanted._name)
-        is_same = known.definition.digest == wanted._digest
-    except _core.InvalidArgument:  # the name is unknown or built in
-        return None
-    return known if is_same else None
-
-
-def define_many(self: Runtime, definitions: Any) -> list[_core.Operator]:
-    check_no_transaction(self, "define_many")
-    where = "define_many"
-    return _core._define_many(
-        self,
-        [_from_dict(one, where) for one in _core._items(definitions, where)],
-    )
-
-
-def _replacement(
-    rt: Runtime, op: Any, expression: Any, keywords: Any, where: str
-) -> tuple[_core.Operator, str, _Fields]:
-    known, name, base = _core._replaced(rt, op)
-    made = _fields_from(_Fields(*base), expression, keywords, where)
-    return known, name, made
-
-
-@_shows_keywords("tiered", elementwise=None)
-def replace(
-    self: Runtime,
-    op: Any,
-    expression: Any = None,
-    *,
-    expected: Any = None,
-    **keywords: Any,
-) -> int:
-    check_no_transaction(self, "replace")
-    made = _replacement(self, op, expression, keywords, "replace")
-    version = _core._version(expected, "replace: expected")
-    return _core._replace(self, *made, version)
-
-
-def rollback(
-    self: Runtime, op: Any, *, to: Any = None, expected: Any = None
-) -> int:
-    check_no_transaction(self, "rollback")
-    number = _core._version(to, "rollback: to")
-    version = _core._version(expected, "rollback: expected")
-    return _core._roll_back(self, op, number, version)
-
-
-def restore(self: Runtime, op: Any) -> int:
-    check_no_transaction(self, "restore")
-    return _core._restore(self, op)
-
-
-def undefine(self: Runtime, op: Any) -> None:
-    check_no_transaction(self, "undefine")
-    _core._undefine(self, op)
-
-
-def alias(self: Runtime, name: str, op: Any) -> _core.Alias:
-    check_no_transaction(self, "alias")
-    return _core._alias(self, _core._text(name, "alias: name"), op)
-
-
-def switch(self: _core.Alias, target: Any) -> None:
-    check_no_transaction(self._runtime, "switch")
-    self._switch(target)
-
-
-def roll_back(self: _core.Alias) -> None:
-    check_no_transaction(self._runtime, "rollback")
-    self._roll_back()
-
-
-def _refused(_: _core.Alias, protocol: Any, /) -> Any:  # noqa: ARG001
-    return importlib.import_module("gpuos.sending").refuse("Alias")
-
-
 def _sent(self: _core.Operator, protocol: Any, /) -> Any:  # noqa: ARG001
     return importlib.import_module("gpuos.sending").of_operator(self)
 
@@ -601,14 +380,7 @@ def _token(self: _core.Operator) -> Any:
 
 
 _core.Definition = Definition  # type: ignore[misc, assignment]
-_core.Transaction = Transaction  # type: ignore[misc, assignment]
 _core._load_definition = _make  # type: ignore[assignment]
-add_parts(
-    Runtime,
-    *(define, define_many, replace, rollback, restore, undefine, alias),
-    transaction,
-)
-add_parts(_core.Alias, switch, rollback=roll_back, __reduce_ex__=_refused)
 add_parts(
     _core.Operator,
     definition=property(definition),

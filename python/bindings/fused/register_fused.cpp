@@ -99,7 +99,7 @@ PyObject* replace(PyObject* self, PyObject* function) noexcept {
   return guarded([&] {
     const py::object runtime = as_instance(self)->fused->runtime();
     if (!runtime.is_none())
-      python_module("gpuos.definitions")
+      python_module("gpuos.runtime_methods")
           .attr("check_no_transaction")(runtime, "replace");
     const auto next =
         python_module("gpuos.fusing")

@@ -1,4 +1,4 @@
-// Binds gpuos.Operator, its versions and gpuos.Alias. gpuos/definitions.py has
+// Binds gpuos.Operator, its versions and gpuos.Alias. gpuos/runtime_methods.py has
 // the methods that make and change operators, and calls the functions below.
 #include <pybind11/complex.h>
 #include <pybind11/pybind11.h>
@@ -54,7 +54,7 @@ namespace {
 using ObjectFields = std::tuple<int, py::bytes, std::string>;
 using Param = std::tuple<std::string, DType, std::optional<Scalar>>;
 
-// Holds the members of an OperatorDefinition, in the order of _Fields in
+// Holds the members of an OperatorDefinition, in the order of Fields in
 // gpuos/definitions.py.
 using Fields =
     std::tuple<std::string, std::string, std::optional<ObjectFields>,
