@@ -4,6 +4,7 @@
 #include "gpuos/bridge.h"
 #include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
+#include "gpuos/dlpack.h"
 #include "gpuos/dtype.h"
 #include "gpuos/error.h"
 #include "gpuos/export.h"

@@ -3,7 +3,9 @@
 #include <pybind11/numpy.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays/array_shape.h"
@@ -195,6 +197,74 @@ void copy_from(Array& array, const py::object& source) {
                           ", got " + shown(shape));
   }
   borrow.copy_from_host(from.data());
+}
+
+namespace {
+
+dlpack::Device device_of(const Array& array) {
+  const RuntimeObject& runtime = array.runtime();
+  if (!runtime.is_cuda()) return {dlpack::kCpu, 0};
+  return {dlpack::kCuda, runtime.core().options().device};
+}
+
+// PyTorch ends the process for negative strides.
+TensorView without_negative_strides(const TensorView& view) {
+  TensorView same = view;
+  if (view.has_strides)
+    for (std::size_t axis = 0; axis < view.dims; ++axis) {
+      if (view.strides[axis] >= 0) continue;
+      if (view.shape[axis] > 1) {
+        throw py::buffer_error(
+            "dlpack: expected no negative strides, which not every library "
+            "takes, got " +
+            to_string(view) + "; x.copy() has none");
+      }
+      same.strides[axis] = -view.strides[axis];
+    }
+  return same;
+}
+
+// Returns a capsule. Its destructor runs the deleter unless a library consumed
+// the capsule.
+template <typename Producer>
+py::object capsule_of(Producer* producer, const char* name) {
+  PyObject* capsule = PyCapsule_New(producer, name, [](PyObject* capsule) {
+    const char* name = PyCapsule_GetName(capsule);
+    if (name != kCapsule && name != kVersionedCapsule) return;
+    auto* own = static_cast<Producer*>(PyCapsule_GetPointer(capsule, name));
+    own->deleter(own);
+  });
+  if (capsule == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(capsule);
+}
+
+}  // namespace
+
+py::object to_dlpack(Array& array, bool is_versioned, std::uint64_t flags) {
+  const Borrow borrow(array);
+  borrow.mark_exported();
+  borrow.wait();
+  const TensorView view = without_negative_strides(borrow.view());
+  const dlpack::Device device = device_of(array);
+  // The buffer is the runtime's memory, so it is freed first.
+  auto keep =
+      std::make_shared<std::pair<std::shared_ptr<RuntimeObject>, Buffer>>(
+          array.runtime().shared_from_this(), borrow.buffer());
+  if (!is_versioned)
+    return capsule_of(
+        dlpack::share<dlpack::Managed>(view, device, std::move(keep)),
+        kCapsule);
+  auto* shared =
+      dlpack::share<dlpack::ManagedVersioned>(view, device, std::move(keep));
+  shared->major = dlpack::kMajorVersion;
+  shared->minor = dlpack::kMinorVersion;
+  shared->flags = flags;
+  return capsule_of(shared, kVersionedCapsule);
+}
+
+py::tuple dlpack_device(const Array& array) {
+  const dlpack::Device device = device_of(array);
+  return py::make_tuple(device.type, device.id);
 }
 
 }  // namespace gpuos::python

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "arrays/array.h"
-#include "convert/dlpack.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
@@ -35,8 +34,6 @@ pybind11::dict cuda_interface(Array& array);
 pybind11::array bytes_of(pybind11::handle self);
 /// Copies a buffer of Array::bytes() bytes. Throws: InvalidArgument.
 void set_bytes(Array& array, const pybind11::object& source);
-
-dlpack::DataType dlpack_type_of(DType dtype) noexcept;
 
 /// Returns the array as a DLPack capsule, after the tasks that use its memory.
 /// With `is_versioned` the capsule is of version 1 with these flags. The

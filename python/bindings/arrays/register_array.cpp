@@ -12,9 +12,9 @@
 #include "arrays/array_numpy.h"
 #include "arrays/array_shape.h"
 #include "arrays/result_arrays.h"
-#include "convert/dlpack.h"
 #include "convert/native.h"
 #include "convert/numpy_dtype.h"
+#include "gpuos/dlpack.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 

@@ -8,7 +8,6 @@
 #include "convert/dlpack_view.h"
 #include "convert/numpy_dtype.h"
 #include "convert/reading.h"
-#include "convert/view_checks.h"
 #include "gpuos/error.h"
 #include "module/python_module.h"
 
@@ -221,12 +220,6 @@ InterfaceData interface_data(const py::object& interface, Role role) {
     refuse(role, "an address and whether it is read-only as 'data'",
            std::to_string(data.size()) + " items");
   return {address_of(data[0], "data"), truth_of(data[1])};
-}
-
-std::string Role::text() const {
-  const std::string where = call;
-  if (input < 0) return where + ": out";
-  return where + ": input " + std::to_string(input);
 }
 
 ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role) {

@@ -3,18 +3,12 @@
 #include <cstddef>
 #include <string>
 
+#include "gpuos/dlpack.h"
 #include "gpuos/tensor_view.h"
 #include "module/pybind_objects.h"
 #include "runtime/runtime_object.h"
 
 namespace gpuos::python {
-
-/// Names the argument and the call in a message.
-struct Role {
-  const char* call;
-  int input;  // -1: the output
-  std::string text() const;
-};
 
 /// Holds a foreign array as a view, and the object that keeps its memory alive.
 struct ForeignView {

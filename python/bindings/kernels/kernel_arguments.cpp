@@ -6,10 +6,9 @@
 
 #include "arrays/array.h"
 #include "convert/array_view.h"
-#include "convert/dlpack.h"
 #include "convert/dlpack_view.h"
 #include "convert/reading.h"
-#include "convert/view_checks.h"
+#include "gpuos/dlpack.h"
 #include "gpuos/error.h"
 #include "module/pybind_objects.h"
 #include "module/python_module.h"

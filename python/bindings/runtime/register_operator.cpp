@@ -1,5 +1,6 @@
-// Binds gpuos.Operator, its versions and gpuos.Alias. gpuos/runtime_methods.py has
-// the methods that make and change operators, and calls the functions below.
+// Binds gpuos.Operator, its versions and gpuos.Alias. gpuos/runtime_methods.py
+// has the methods that make and change operators, and calls the functions
+// below.
 #include <pybind11/complex.h>
 #include <pybind11/pybind11.h>
 
