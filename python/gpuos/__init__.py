@@ -20,6 +20,7 @@ from gpuos import _core, _libraries, cache, functions
 # in the middle of an import.
 from gpuos import definitions as definitions
 from gpuos import object_texts as object_texts
+from gpuos import refusals as refusals
 from gpuos import runtime_methods as runtime_methods
 from gpuos._core import (
     Alias,
@@ -37,7 +38,6 @@ from gpuos._core import (
     JitOptions,
     Kernel,
     KernelArgs,
-    KernelLaunch,
     Operator,
     OutOfRange,
     Program,
@@ -58,6 +58,7 @@ from gpuos.cell_output import CellResult
 from gpuos.compiling import (
     CompileFuture,
     KernelAttributes,
+    KernelLaunch,
     ModuleInfo,
     compile_async,
 )

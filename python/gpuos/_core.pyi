@@ -26,7 +26,7 @@ import numpy.typing as npt
 from typing_extensions import Self
 
 from gpuos.cell_output import CellResult
-from gpuos.compiling import KernelAttributes, ModuleInfo
+from gpuos.compiling import KernelAttributes, KernelLaunch, ModuleInfo
 from gpuos.definitions import OperatorVersion
 from gpuos.typing import ArrayInput, Backend, Residency, Stats
 from gpuos.watching import Watch
@@ -107,6 +107,7 @@ def _moveaxis(x: Any, source: Any, destination: Any, /) -> Value: ...
 def _can_cast(of: npt.DTypeLike, to: npt.DTypeLike, /) -> bool: ...
 def _real(number: Any, what: str, /) -> float: ...
 def _kind_shown(x: object, /) -> str: ...
+def _dim(x: object, what: str, /) -> tuple[int, int, int]: ...
 def _text(x: object, what: str, /) -> str: ...
 def _integer(x: object, what: str, /) -> int: ...
 def _items(x: object, what: str, /) -> tuple[Any, ...]: ...
@@ -1975,6 +1976,8 @@ class JitOptions:
     include_dirs : sequence of str or path
         Folders of headers, searched after those of the module.
     """
+
+    __signature__: Any
     def __init__(
         self,
         *,
@@ -2036,18 +2039,6 @@ class KernelArgs:
     """
     def __init__(self, *args: object) -> None: ...
     def __len__(self) -> int: ...
-
-@final
-class KernelLaunch:
-    """Represents a kernel with its grid and block. Call it with the arguments."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    def __call__(self, *args: object) -> None:
-        """Launch the kernel.
-
-        Raises
-        ------
-        InvalidArgument, CudaError
-        """
 
 @final
 class Kernel:

@@ -15,6 +15,8 @@ from gpuos import _core
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from typing_extensions import Self
+
 _OBJECTS = ("ptx", "ltoir", "cubin")  # in the order of C++'s enum
 # The keywords of define(), and their defaults.
 _KEYWORDS: dict[str, Any] = {
@@ -33,6 +35,15 @@ def add_parts(kind: type, *functions: Any, **members: Any) -> None:
         members[function.__name__] = function
     for name, member in members.items():
         setattr(kind, name, member)
+
+
+class OnlyMade:
+    """A class whose instances only gpuos makes."""
+
+    __slots__ = ()
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        raise TypeError(f"gpuos.{cls.__name__}: only gpuos makes instances")
 
 
 class Fields(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from inspect import Parameter, Signature
 from typing import Any
 
 from gpuos import _core, cell_output, definitions
@@ -68,15 +69,29 @@ def _kernel(x: _core.Kernel) -> str:
     return f"gpuos.Kernel('{x.name}')"
 
 
+_OPTIONS = {
+    name: getattr(_core.JitOptions(), name)
+    for name, member in vars(_core.JitOptions).items()
+    if isinstance(member, property)
+}
+definitions.add_parts(
+    _core.JitOptions,
+    __signature__=Signature(
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+            for name, default in _OPTIONS.items()
+        ]
+    ),
+)
+
+
 @text.register(_core.JitOptions)
 def _options(x: _core.JitOptions) -> str:
     """Return the options that differ from the defaults."""
-    plain = _core.JitOptions()
     given = (
         f"{name}={getattr(x, name)!r}"
-        for name, member in vars(_core.JitOptions).items()
-        if isinstance(member, property)
-        and getattr(x, name) != getattr(plain, name)
+        for name, default in _OPTIONS.items()
+        if getattr(x, name) != default
     )
     return f"gpuos.JitOptions({', '.join(given)})"
 

@@ -14,6 +14,7 @@ from gpuos import _core
 from gpuos.definitions import (
     Definition,
     Fields,
+    OnlyMade,
     add_parts,
     check_alone,
     fields_from,
@@ -120,7 +121,7 @@ def check_no_transaction(rt: Runtime, call: str) -> None:
 
 
 @final
-class Transaction:
+class Transaction(OnlyMade):
     """Holds definitions and replacements until the block ends."""
 
     __slots__ = ("_changes", "_is_over", "_key", "_runtime")
@@ -128,9 +129,6 @@ class Transaction:
     _changes: list[tuple[_core.Operator | None, int, str, Fields]]
     _is_over: bool  # the block has ended
     _key: tuple[int, int] | None  # in _open
-
-    def __new__(cls, *_: object, **__: object) -> Transaction:
-        raise TypeError("gpuos.Transaction: only gpuos makes instances")
 
     def __enter__(self) -> Transaction:
         if self._key is not None or self._is_over:

@@ -293,6 +293,7 @@ def test_the_signature_can_be_read():
     assert "sizes" in (gpuos.Runtime.submit_many.__text_signature__ or "")
     for call in (gpuos.Runtime.define, gpuos.Runtime.replace, gpuos.Definition):
         assert {"source", "params"} <= {*inspect.signature(call).parameters}
+    assert "std='c++20'" in str(inspect.signature(gpuos.JitOptions))
 
 
 TASKS, SIZE = 300, 33
