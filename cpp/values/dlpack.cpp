@@ -138,6 +138,27 @@ struct Owner {
   Producer producer{};
 };
 
+template <typename Producer>
+Producer* make(const TensorView& view, Device device,
+               std::shared_ptr<const void> keep) {
+  auto owner = std::make_unique<Owner<Producer>>();
+  owner->keep = std::move(keep);
+  owner->shape = view.shape;
+  owner->strides = view.element_strides();
+  owner->producer.tensor = {view.data,
+                            device,
+                            view.dims,
+                            type_of(view.dtype),
+                            owner->shape.data(),
+                            owner->strides.data(),
+                            0};
+  owner->producer.context = owner.get();
+  owner->producer.deleter = [](Producer* self) {
+    delete static_cast<Owner<Producer>*>(self->context);
+  };
+  return &owner.release()->producer;
+}
+
 }  // namespace
 
 MemoryKind memory_of(Device device) noexcept {
@@ -167,30 +188,18 @@ TensorView view_of(const Tensor& tensor, Role role) {
   return view;
 }
 
-template <typename Producer>
-Producer* share(const TensorView& view, Device device,
-                std::shared_ptr<const void> keep) {
-  auto owner = std::make_unique<Owner<Producer>>();
-  owner->keep = std::move(keep);
-  owner->shape = view.shape;
-  owner->strides = view.element_strides();
-  owner->producer.tensor = {view.data,
-                            device,
-                            view.dims,
-                            type_of(view.dtype),
-                            owner->shape.data(),
-                            owner->strides.data(),
-                            0};
-  owner->producer.context = owner.get();
-  owner->producer.deleter = [](Producer* self) {
-    delete static_cast<Owner<Producer>*>(self->context);
-  };
-  return &owner.release()->producer;
+ManagedVersioned* share(const TensorView& view, Device device,
+                        std::shared_ptr<const void> keep) {
+  auto* made = make<ManagedVersioned>(view, device, std::move(keep));
+  made->major = kMajorVersion;
+  made->minor = kMinorVersion;
+  return made;
 }
 
-template Managed* share(const TensorView&, Device, std::shared_ptr<const void>);
-template ManagedVersioned* share(const TensorView&, Device,
-                                 std::shared_ptr<const void>);
+Managed* share_unversioned(const TensorView& view, Device device,
+                           std::shared_ptr<const void> keep) {
+  return make<Managed>(view, device, std::move(keep));
+}
 
 }  // namespace dlpack
 }  // namespace gpuos

@@ -122,14 +122,12 @@ GPUOS_API bool is_in(const MemoryKind& wanted, Device device) noexcept;
 GPUOS_API TensorView view_of(const Tensor& tensor, Role role);
 
 /// Returns a tensor of the memory of a view. It holds `keep` until its deleter
-/// is called. Producer is Managed or ManagedVersioned.
-template <typename Producer>
-Producer* share(const TensorView& view, Device device,
-                std::shared_ptr<const void> keep);
-extern template GPUOS_API Managed* share(const TensorView&, Device,
-                                         std::shared_ptr<const void>);
-extern template GPUOS_API ManagedVersioned* share(const TensorView&, Device,
-                                                  std::shared_ptr<const void>);
+/// is called.
+GPUOS_API ManagedVersioned* share(const TensorView& view, Device device,
+                                  std::shared_ptr<const void> keep);
+/// Returns the tensor for consumers from before version 1.
+GPUOS_API Managed* share_unversioned(const TensorView& view, Device device,
+                                     std::shared_ptr<const void> keep);
 
 }  // namespace dlpack
 }  // namespace gpuos

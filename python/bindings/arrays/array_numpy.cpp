@@ -251,13 +251,9 @@ py::object to_dlpack(Array& array, bool is_versioned, std::uint64_t flags) {
       std::make_shared<std::pair<std::shared_ptr<RuntimeObject>, Buffer>>(
           array.runtime().shared_from_this(), borrow.buffer());
   if (!is_versioned)
-    return capsule_of(
-        dlpack::share<dlpack::Managed>(view, device, std::move(keep)),
-        kCapsule);
-  auto* shared =
-      dlpack::share<dlpack::ManagedVersioned>(view, device, std::move(keep));
-  shared->major = dlpack::kMajorVersion;
-  shared->minor = dlpack::kMinorVersion;
+    return capsule_of(dlpack::share_unversioned(view, device, std::move(keep)),
+                      kCapsule);
+  auto* shared = dlpack::share(view, device, std::move(keep));
   shared->flags = flags;
   return capsule_of(shared, kVersionedCapsule);
 }

@@ -40,13 +40,4 @@ struct Integers {
 /// Throws: InvalidArgument naming `what`.
 Integers ndarray_integers(PyObject* object, const char* what);
 
-/// Holds the memory that an array interface describes.
-struct InterfaceData {
-  void* address = nullptr;
-  bool read_only = false;
-};
-
-/// Throws: InvalidArgument, TypeError if `interface` is no array interface.
-InterfaceData interface_data(const pybind11::object& interface, Role role);
-
 }  // namespace gpuos::python

@@ -56,8 +56,7 @@ TEST_F(DlpackTest, SharedMemoryLivesUntilTheDeleterIsCalled) {
   const TensorView view = dlpack::view_of(tensor(), kRole);
   auto keep = std::make_shared<int>();
   const std::weak_ptr<int> kept = keep;
-  auto* shared = dlpack::share<dlpack::ManagedVersioned>(
-      view, {dlpack::kCuda, 3}, std::move(keep));
+  auto* shared = dlpack::share(view, {dlpack::kCuda, 3}, std::move(keep));
   EXPECT_TRUE(dlpack::is_in({true, true, 3}, shared->tensor.device));
   EXPECT_FALSE(dlpack::is_in({true, true, 2}, shared->tensor.device));
   EXPECT_EQ(to_string(dlpack::view_of(shared->tensor, kRole)), to_string(view));
