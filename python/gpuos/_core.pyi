@@ -79,6 +79,7 @@ def _overlap(a: Array, b: Array) -> bool:
 def _view_at(array: Array, index: Any) -> Array:
     """Return the view that an index selects, also a view of one element."""
 
+def _is_freed(array: Array) -> bool: ...
 def _is_number(array: Array) -> bool:
     """Return whether in-place operators make a new array."""
 

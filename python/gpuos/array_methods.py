@@ -6,6 +6,7 @@ A function without an underscore implements NumPy's function of its name. See
 
 from __future__ import annotations
 
+import importlib
 import operator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -472,6 +473,16 @@ def call_function(
     return as_numpys(function, made)
 
 
+def _namespace(_: Array, *, api_version: Any = None) -> Any:
+    api: Any = importlib.import_module("gpuos.array_api")
+    return api._of_version(api_version)
+
+
+def _to_device(x: Array, device: Any, /, *, stream: Any = None) -> Any:  # noqa: ARG001
+    api: Any = importlib.import_module("gpuos.array_api")
+    return api._to_device(x, device)
+
+
 def _lack(name: str, _: Array) -> NoReturn:
     # The memory belongs to a runtime, and tasks write there.
     raise AttributeError(
@@ -525,6 +536,9 @@ METHODS = _Methods(
         "__round__": _round,
         "__setitem__": set_item,
         "__str__": array_text.print_text,
+        "__array_namespace__": _namespace,
+        "__repr__": array_text.object_text,
+        "to_device": _to_device,
         "astype": astype,
         "conj": _conjugate,
         "conjugate": _conjugate,

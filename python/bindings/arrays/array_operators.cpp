@@ -224,11 +224,12 @@ constexpr const char* kRefused =
     "argpartition argsort choose compress nonzero partition searchsorted sort "
     "take";
 constexpr const char* kProtocols =
-    "__array_ufunc__ __array_function__ __copy__ __dask_tokenize__ "
+    "__array_ufunc__ __array_function__ __array_namespace__ __copy__ "
+    "__dask_tokenize__ "
     "__deepcopy__ __delitem__ __reduce_ex__ __bool__ __complex__ __contains__ "
     "__float__ "
     "__format__ __imatmul__ __index__ __int__ __iter__ __round__ __setitem__ "
-    "__str__";
+    "__repr__ __str__ to_device";
 // NumPy's arrays have these attributes and gpuos's lack them. The memory
 // belongs to a runtime, and tasks write there.
 constexpr const char* kLacking =

@@ -8,7 +8,6 @@
 #include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
 #include "gpuos/version.h"
-#include "module/path_text.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 
@@ -16,6 +15,16 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
+
+// Decodes a path, or a text with one in it, as os.fsdecode() does. A name need
+// not be UTF-8.
+py::str path_text(const std::string& bytes) {
+  const auto text =
+      py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefaultAndSize(
+          bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
+  if (!text) throw py::error_already_set();
+  return text;
+}
 
 const char* name_of(CachedImageState state) {
   switch (state) {

@@ -43,7 +43,6 @@ pybind11::class_<Type, Options...> add_result_class(pybind11::module_& module,
   X(array)                     \
   X(operator)                  \
   X(runtime)                   \
-  X(control)                   \
   X(submit) X(value) X(functions) X(fused) X(kernel) X(jit) X(session) X(bridge)
 #define GPUOS_REGISTER(name) void register_##name(pybind11::module_& module);
 GPUOS_REGISTRATIONS(GPUOS_REGISTER)

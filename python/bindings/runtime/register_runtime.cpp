@@ -25,7 +25,6 @@
 #include "module/without_gil.h"
 #include "runtime/operator_object.h"
 #include "runtime/runtime_object.h"
-#include "runtime/ticket_object.h"
 #include "runtime/waiting.h"
 
 namespace py = pybind11;
@@ -128,14 +127,35 @@ void synchronize(RuntimeObject& self, const py::object& timeout) {
   self.synchronize(Deadline::from_timeout(timeout, "synchronize"));
 }
 
+// ---- gpuos.control calls these from another thread. It leaves deferred
+// operations of arrays, and failures, to the program.
+
+py::dict live_runtimes() {
+  py::dict all;
+  for (const auto& runtime : RuntimeObject::live())
+    all[py::int_(runtime->number)] = runtime;
+  return all;
+}
+
+py::dict stats_now(const RuntimeObject& runtime) {
+  return stats_to_dict(released([&] { return runtime.core().stats(); }));
+}
+
+bool wait_for_all(RuntimeObject& runtime, const py::object& timeout) {
+  return runtime.wait_for_all(Deadline::from_timeout(timeout, "wait"));
+}
+
+// Returns a variable. A program that runs with other rights than its user's
+// ignores the user's environment.
+py::object secure_variable(const std::string& name) {
+  const char* value = ::secure_getenv(name.c_str());
+  if (value == nullptr) return py::none();
+  return py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefault(value));
+}
+
 py::dict stats(RuntimeObject& self) {
   self.run_deferred();
-  Stats now;
-  {
-    const WithoutGil no_gil;
-    now = self.core().stats();
-  }
-  return stats_to_dict(now);
+  return stats_now(self);
 }
 
 // Starts the service before the runtime is made. Clients then see only complete
@@ -228,6 +248,11 @@ void register_runtime(py::module_& module) {
       "_is_shared",
       [](const RuntimeObject& runtime) { return runtime.is_shared; },
       py::arg("runtime"));
+  module.def("_live_runtimes", &live_runtimes);
+  module.def("_stats_now", &stats_now, py::arg("runtime").none(false));
+  module.def("_wait_for_all", &wait_for_all, py::arg("runtime").none(false),
+             py::arg("timeout"));
+  module.def("_secure_variable", &secure_variable, py::arg("name"));
   add_life(type);
   add_memory(type);
   type.def("find", &RuntimeObject::find, py::arg("name"))

@@ -154,6 +154,22 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
 extern PyTypeObject* runtime_type;
 
+/// Implements Python's gpuos.Ticket. It is a plain C object, because every
+/// submission makes one.
+struct TicketObject {
+  PyObject_HEAD Ticket ticket;
+  PyObject* runtime;  // owned
+};
+
+extern PyTypeObject* ticket_type;
+
+/// Returns a ticket. `runtime` is a gpuos.Runtime. Returns null with a pending
+/// error if memory is out.
+PyObject* make_ticket(const Ticket& ticket, PyObject* runtime) noexcept;
+
+/// Throws: TypeError if `object` is no Ticket.
+const Ticket& ticket_of(PyObject* object);
+
 /// Implements Runtime.submit_many(). `args` are the operator and the columns,
 /// and `names` are the names of the keyword arguments that follow.
 Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,

@@ -137,6 +137,14 @@ HostVariableInfo host_variable(SessionObject& self, Name name) {
   return released([&] { return self.session->host_variable(name); });
 }
 
+// Returns a function that calls `member` without the GIL.
+template <typename Member>
+auto without_gil(Member member) {
+  return [member](SessionObject& self) {
+    return released([&] { return ((*self.session).*member)(); });
+  };
+}
+
 bool is_text(const HostVariableInfo& variable) {
   std::string_view type = variable.type;
   type.remove_suffix(type.size() - (type.find_last_not_of("& ") + 1));
@@ -216,16 +224,10 @@ template <typename Type>
 void add_cells(Type& type) {
   type.def("run", &run, py::arg("text"), py::arg("name") = "")
       .def("run_file", &run_file, py::arg("path"))
-      .def("undo",
-           [](SessionObject& self) {
-             return released([&] { return self.session->undo(); });
-           })
+      .def("undo", without_gil(&Session::undo))
       .def("bind", &bind_values)
       .def("unbind", &unbind)
-      .def("names",
-           [](SessionObject& self) {
-             return released([&] { return self.session->names(); });
-           })
+      .def("names", without_gil(&Session::names))
       .def("stats", &session_stats);
 }
 
