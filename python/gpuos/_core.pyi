@@ -80,6 +80,11 @@ def _view_at(array: Array, index: Any) -> Array:
     """Return the view that an index selects, also a view of one element."""
 
 def _is_freed(array: Array) -> bool: ...
+def _settled_memory(array: Array) -> tuple[int, bool]:
+    """Return the address for other code, and whether the array is in C order without
+    gaps. Wait for the tasks that use the memory.
+    """
+
 def _is_number(array: Array) -> bool:
     """Return whether in-place operators make a new array."""
 

@@ -473,6 +473,28 @@ def call_function(
     return as_numpys(function, made)
 
 
+def _interface(place: str, x: Array) -> dict[str, Any]:
+    own = "host" if x.device == "host" else "device"
+    if own != place:
+        kind = "array" if place == "host" else "cuda_array"
+        raise AttributeError(
+            f"__{kind}_interface__: this array is on the {own}"
+        )
+    name = _core._dtype_name(x)
+    if not hasattr(np, name) and name != "bool":
+        raise AttributeError(
+            f"the array interfaces do not have {name}; use DLPack"
+        )
+    address, is_contiguous = _core._settled_memory(x)
+    return {
+        "shape": x.shape,
+        "typestr": x.dtype.str,
+        "data": (address, False),
+        "strides": None if is_contiguous else x.strides,
+        "version": 3,
+    }
+
+
 def _namespace(_: Array, *, api_version: Any = None) -> Any:
     api: Any = importlib.import_module("gpuos.array_api")
     return api._of_version(api_version)
@@ -521,6 +543,8 @@ METHODS = _Methods(
         "__bool__": as_bool,
         "__complex__": lambda x: complex(_one(x)),
         "__contains__": _contains,
+        "__array_interface__": partial(_interface, "host"),
+        "__cuda_array_interface__": partial(_interface, "device"),
         "__copy__": _copied,
         "__delitem__": _refuse_del,
         **{name: partial(_lack, name) for name in ("put", "resize")},

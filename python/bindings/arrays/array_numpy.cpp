@@ -73,32 +73,6 @@ py::array view_out(py::handle self) {
   return ndarray_over(view, view.data, self);
 }
 
-py::dict interface_of(Array& array) {
-  const Borrow borrow(array);
-  const TensorView& view = borrow.view();
-  if (package_of(view.dtype) != "numpy") {
-    throw py::attribute_error("the array interfaces do not have " +
-                              std::string(name_of(view.dtype)) +
-                              "; use DLPack");
-  }
-  borrow.mark_exported();
-  borrow.wait();
-  py::dict interface;
-  interface["shape"] = shape_of(view);
-  interface["typestr"] = numpy_dtype(view.dtype).attr("str");
-  interface["data"] =
-      py::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), false);
-  interface["strides"] = py::none();
-  if (!view.is_contiguous()) interface["strides"] = strides_tuple(view);
-  interface["version"] = 3;
-  return interface;
-}
-
-[[noreturn]] void no_attribute(const char* name, const char* place) {
-  throw py::attribute_error(std::string(name) + ": this array is on the " +
-                            place);
-}
-
 // Returns null if NumPy's error stands.
 py::object ndarray_by_dlpack(PyObject* source) {
   const MemoryKind memory = memory_of(source);
@@ -165,15 +139,12 @@ py::object to_array(py::handle self, const py::object& dtype,
   return made.attr("astype")(dtype, py::arg("copy") = false);
 }
 
-py::dict host_interface(Array& array) {
-  if (array.runtime().is_cuda()) no_attribute("__array_interface__", "device");
-  return interface_of(array);
-}
-
-py::dict cuda_interface(Array& array) {
-  if (!array.runtime().is_cuda())
-    no_attribute("__cuda_array_interface__", "host");
-  return interface_of(array);
+std::pair<std::uintptr_t, bool> settled_memory(Array& array) {
+  const Borrow borrow(array);
+  borrow.mark_exported();
+  borrow.wait();
+  return {reinterpret_cast<std::uintptr_t>(borrow.view().data),
+          borrow.view().is_contiguous()};
 }
 
 void copy_from(Array& array, const py::object& source) {

@@ -267,7 +267,8 @@ void fill_array_slots(PyHeapTypeObject* type) {
 void add_methods(const py::handle& type) {
   for (const char* names : {kMethods, kRefused, kProtocols})
     add_python_methods(type, "gpuos.array_methods", names);
-  for (const char* names : {kLacking, "mT"})
+  for (const char* names :
+       {kLacking, "mT __array_interface__ __cuda_array_interface__"})
     add_python_properties(type, "gpuos.array_methods", names);
 }
 

@@ -210,10 +210,9 @@ void register_array(py::module_& module) {
       .def("__dlpack__", &export_dlpack, py::kw_only(),
            py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none())
-      .def("__dlpack_device__", &dlpack_device)
-      .def_property_readonly("__array_interface__", &host_interface)
-      .def_property_readonly("__cuda_array_interface__", &cuda_interface);
+      .def("__dlpack_device__", &dlpack_device);
   add_methods(type);
+  module.def("_settled_memory", &settled_memory, py::arg("array"));
   module.def("_bytes_of", &bytes_of, py::arg("array"));
   module.def("_set_bytes", &set_bytes, py::arg("array"), py::arg("source"));
   module.def(

@@ -46,16 +46,6 @@ void launch(const Kernel& kernel, const py::object& grid,
   kernel.launch(config, args);
 }
 
-// Calls `member` without the GIL, because a kernel that follows a session may
-// have to wait.
-template <typename Result, typename... Args>
-auto without_gil(Result (Kernel::*member)(Args...) const) {
-  return [member](const Kernel& self, Args... args) {
-    const WithoutGil no_gil;
-    return (self.*member)(args...);
-  };
-}
-
 // Returns the text of the arguments: the value of a number, and the type of
 // others.
 std::string repr_of_arguments(const KernelArgs& self) {
