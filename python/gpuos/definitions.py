@@ -43,7 +43,7 @@ class OnlyMade:
     __slots__ = ()
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        raise TypeError(f"gpuos.{cls.__name__}: only gpuos makes instances")
+        raise TypeError("gpuos: only gpuos makes instances of this class")
 
 
 class Fields(NamedTuple):
