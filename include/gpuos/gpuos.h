@@ -5,6 +5,7 @@
 #include "gpuos/cache.h"
 #include "gpuos/call_key.h"
 #include "gpuos/diagnose.h"
+#include "gpuos/dlpack.h"
 #include "gpuos/dtype.h"
 #include "gpuos/error.h"
 #include "gpuos/export.h"

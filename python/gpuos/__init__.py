@@ -14,22 +14,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from gpuos import _libraries, cache, functions
+from gpuos import _core, cache, functions
 
-# A handler of a signal calls these, also in the middle of an import.
+# These add the parts in Python to _core. A handler of a signal calls them, also
+# in the middle of an import.
+from gpuos import definitions as definitions
 from gpuos import object_texts as object_texts
+from gpuos import refusals as refusals
 from gpuos import runtime_methods as runtime_methods
 from gpuos._core import (
     Alias,
     Array,
     BackendUnavailable,
     Cancelled,
-    CellResult,
     CompileError,
     CudaError,
     Definition,
     Error,
-    Finding,
     Fused,
     HostError,
     InvalidArgument,
@@ -37,11 +38,7 @@ from gpuos._core import (
     JitOptions,
     Kernel,
     KernelArgs,
-    KernelAttributes,
-    KernelLaunch,
-    ModuleInfo,
     Operator,
-    OperatorVersion,
     OutOfRange,
     Program,
     QueueClosed,
@@ -57,13 +54,21 @@ from gpuos._core import (
     modules,
     synchronize,
 )
-from gpuos.compiling import CompileFuture, compile_async
+from gpuos.cell_output import CellResult
+from gpuos.compiling import (
+    CompileFuture,
+    KernelAttributes,
+    KernelLaunch,
+    ModuleInfo,
+    compile_async,
+)
 from gpuos.control import serve
 from gpuos.defaults import default_runtime
-from gpuos.diagnosis import Diagnosis, diagnose
+from gpuos.definitions import OperatorVersion
+from gpuos.diagnosis import Diagnosis, Finding, diagnose
 from gpuos.fusing import fuse
-from gpuos.includes import get_include, get_library
 from gpuos.magic import load_ipython_extension
+from gpuos.paths import announce_wheels, get_include, get_library
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -135,4 +140,5 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module 'gpuos' has no attribute {name!r}")
 
 
-_libraries.announce()
+_core._add_docstrings()
+announce_wheels()

@@ -25,6 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
+from gpuos.cell_output import CellResult
+from gpuos.compiling import KernelAttributes, KernelLaunch, ModuleInfo
+from gpuos.definitions import OperatorVersion
 from gpuos.typing import ArrayInput, Backend, Residency, Stats
 from gpuos.watching import Watch
 
@@ -33,8 +36,8 @@ __version__: str
 def _add_library_dir(path: str) -> None:
     """Add a folder in which gpuos looks for CUDA libraries."""
 
-def _diagnose() -> list[Finding]:
-    """Look for libraries, devices and headers. Return a list of Finding."""
+def _diagnose() -> list[tuple[Any, ...]]:
+    """Look for libraries, devices and headers. Return the fields of each Finding."""
 
 def _bridge(runtime: Runtime) -> Any:
     """Return the C++ runtime as a capsule "gpuos.runtime", which points at a
@@ -76,6 +79,12 @@ def _overlap(a: Array, b: Array) -> bool:
 def _view_at(array: Array, index: Any) -> Array:
     """Return the view that an index selects, also a view of one element."""
 
+def _is_freed(array: Array) -> bool: ...
+def _settled_memory(array: Array) -> tuple[int, bool]:
+    """Return the address for other code, and whether the array is in C order without
+    gaps. Wait for the tasks that use the memory.
+    """
+
 def _is_number(array: Array) -> bool:
     """Return whether in-place operators make a new array."""
 
@@ -104,6 +113,11 @@ def _moveaxis(x: Any, source: Any, destination: Any, /) -> Value: ...
 def _can_cast(of: npt.DTypeLike, to: npt.DTypeLike, /) -> bool: ...
 def _real(number: Any, what: str, /) -> float: ...
 def _kind_shown(x: object, /) -> str: ...
+def _dim(x: object, what: str, /) -> tuple[int, int, int]: ...
+def _text(x: object, what: str, /) -> str: ...
+def _integer(x: object, what: str, /) -> int: ...
+def _items(x: object, what: str, /) -> tuple[Any, ...]: ...
+def _version(x: object, what: str, /) -> int: ...
 def _number_result(
     function: Callable[..., Any], operands: tuple[Any, ...], /
 ) -> Any: ...
@@ -132,10 +146,10 @@ def _wait_for_all(runtime: Runtime, timeout: float | None) -> bool:
 def _secure_variable(name: str) -> str | None:
     """Return a variable of the environment, as secure_getenv does."""
 
-def _cache_info() -> CacheInfo:
+def _cache_info() -> tuple[Any, ...]:
     """Return the folders and the sizes of the cache."""
 
-def _cached_images() -> list[CachedImage]:
+def _cached_images() -> list[tuple[Any, ...]]:
     """Read and check every file of the cache."""
 
 def _prune_cache(max_bytes: int) -> tuple[int, int]:
@@ -145,72 +159,6 @@ def _prune_cache(max_bytes: int) -> tuple[int, int]:
 
 def _clear_cache() -> tuple[int, int]:
     """Remove all files. Return the number of removed files and bytes."""
-
-@final
-class CacheLevel:
-    """Describes one folder of compiled images."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def folder(self) -> str:
-        """Return the path. It is empty if this level has no folder."""
-    @property
-    def why_off(self) -> str:
-        """Return why the folder is not used. The text is empty if it is used."""
-    @property
-    def is_writable(self) -> bool:
-        """Return whether files can be added."""
-    @property
-    def entries(self) -> int:
-        """Return the number of images."""
-    @property
-    def bytes(self) -> int:
-        """Return the size of all images."""
-
-@final
-class CacheInfo:
-    """Describes the disk cache of compiled operators."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def own(self) -> CacheLevel:
-        """Return the level that is written."""
-    @property
-    def read_only(self) -> CacheLevel:
-        """Return the level of GPUOS_CACHE_READONLY_DIR."""
-    @property
-    def max_bytes(self) -> int:
-        """Return the maximum size of the written level."""
-
-@final
-class CachedImage:
-    """Describes a file of the cache."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def path(self) -> str:
-        """Return the file's path."""
-    @property
-    def is_read_only(self) -> bool:
-        """Return whether the file is in the read-only level."""
-    @property
-    def state(self) -> str:
-        """Return "good", "bad" or "other schema"."""
-    @property
-    def problem(self) -> str:
-        """Return what is wrong. The text is empty if the file is good."""
-    @property
-    def name(self) -> str:
-        """Return the name of the source, such as "axpy.cu"."""
-    @property
-    def arch(self) -> str:
-        """Return the architecture, such as "sm_90"."""
-    @property
-    def registers(self) -> int:
-        """Return the number of registers of a thread."""
-    @property
-    def bytes(self) -> int:
-        """Return the file's size."""
-    @property
-    def used(self) -> float:
-        """Return the time of the last use, in seconds since 1970."""
 
 class Error(RuntimeError):
     """Is the base class of all errors of gpuos except TypeError."""
@@ -272,29 +220,6 @@ class Cancelled(Error):
 
 class Timeout(Error, TimeoutError):
     """Reports that a wait reached its deadline."""
-
-@final
-class Finding:
-    """Describes one thing that gpuos looked for on this machine."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def what(self) -> str:
-        """Return the name of the thing, such as "driver" or "nvrtc"."""
-    @property
-    def found(self) -> bool:
-        """Return whether it is usable."""
-    @property
-    def version(self) -> str:
-        """Return the version. The text is empty if it is unknown."""
-    @property
-    def where(self) -> str:
-        """Return the path. The text may be empty."""
-    @property
-    def hint(self) -> str:
-        """Return what to install if it is missing."""
-    @property
-    def searched(self) -> list[str]:
-        """Return the places that were searched, best first."""
 
 @final
 class Ticket:
@@ -776,7 +701,7 @@ class Array:
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]: ...
     def __pow__(self, other: Any, modulus: None = None, /) -> Array: ...
     def __rpow__(self, other: Any, modulus: None = None, /) -> Array: ...
-    def __ipow__(self, other: Any, modulus: None = None, /) -> Self: ...
+    def __ipow__(self, other: Any, /) -> Self: ...  # type: ignore[misc]
     def __neg__(self) -> Array: ...
     def __pos__(self) -> Array: ...
     def __abs__(self) -> Array: ...
@@ -929,40 +854,42 @@ class Definition:
     def __dask_tokenize__(self) -> tuple[Any, ...]: ...
 
 def _load_definition(
-    keywords: Mapping[str, Any], version: SupportsInt
+    name: str, fields: _Fields, version: int, made: Definition | None = None
 ) -> Definition: ...
 
-@final
-class OperatorVersion:
-    """Describes one body that an operator has had, from Operator.versions."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def number(self) -> int:
-        """Return its number. It begins at 1, and each replace() and rollback() adds 1."""
-    @property
-    def before(self) -> int:
-        """Return the version that Runtime.rollback() restores. Return 0 if there is none."""
-    @property
-    def expression(self) -> str | None:
-        """Return the text of the expression. Return None for a whole or built-in operator."""
-    @property
-    def source(self) -> str | None:
-        """Return the CUDA C++ of a whole operator, or None."""
-    @property
-    def params(self) -> dict[str, str]:
-        """Return the scalar parameters: name to dtype, in order."""
-    @property
-    def defaults(self) -> dict[str, int | float | complex]:
-        """Return the default values: name of a parameter to number."""
-    @property
-    def symbol(self) -> str | None:
-        """Return the function of `ptx`, `ltoir` or `cubin`, or None."""
-    @property
-    def is_builtin(self) -> bool:
-        """Return whether it is the operator that every runtime has."""
-    @property
-    def is_current(self) -> bool:
-        """Return whether submit() ran this version when it was read."""
+# runtime_methods.py calls these. Fields are those of Fields in definitions.py.
+_Fields: TypeAlias = tuple[Any, ...]
+
+def _normal_definition(name: str, fields: _Fields, /) -> tuple[_Fields, str]:
+    """Return the fields as they are stored, and their digest."""
+
+def _current_definition(op: Operator, /) -> tuple[str, _Fields, int]: ...
+def _replaced(
+    runtime: Runtime, op: Any, /
+) -> tuple[Operator, str, _Fields]: ...
+def _define(runtime: Runtime, name: str, fields: _Fields, /) -> Operator: ...
+def _define_many(
+    runtime: Runtime, definitions: Sequence[tuple[str, _Fields]], /
+) -> list[Operator]: ...
+def _change(
+    runtime: Runtime,
+    changes: Sequence[tuple[Operator | None, int, str, _Fields]],
+    /,
+) -> None:
+    """Make all changes or none. A change has the replaced operator or None, its expected
+    version, the name and the fields.
+    """
+
+def _replace(
+    runtime: Runtime, op: Any, name: str, fields: _Fields, expected: int, /
+) -> int: ...
+def _roll_back(runtime: Runtime, op: Any, to: int, expected: int, /) -> int: ...
+def _restore(runtime: Runtime, op: Any, /) -> int: ...
+def _undefine(runtime: Runtime, op: Any, /) -> None: ...
+def _alias(runtime: Runtime, name: str, op: Any, /) -> Alias: ...
+def _versions(op: Operator, /) -> list[tuple[Any, ...]]: ...
+def _add_docstrings() -> None:
+    """Give the docstrings of this stub to the members of the module."""
 
 @final
 class Alias:
@@ -971,6 +898,10 @@ class Alias:
     A switch is one store. Tasks that were submitted before it run the old target.
     """
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
+    @property
+    def _runtime(self) -> Runtime: ...
+    def _switch(self, target: Any, /) -> None: ...
+    def _roll_back(self, /) -> None: ...
     @property
     def name(self) -> str:
         """Return the name that submit() takes."""
@@ -1213,7 +1144,6 @@ class Runtime(metaclass=_RuntimeType):
         dtype : dtype or None
             None selects the array's dtype.
         """
-    def _check_no_transaction(self, call: str, /) -> None: ...
     def submit(
         self,
         op: str | Operator | Alias,
@@ -1665,7 +1595,8 @@ class Transaction:
     block, which raises the errors of define() and replace(). After an error, in the
     compilation or in the block, nothing has changed.
     """
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def __new__(cls, *_: object, **__: object) -> NoReturn: ...
+    def __del__(self) -> None: ...
     def __getattr__(self, name: str, /) -> NoReturn: ...
     def __enter__(self) -> Self:
         """Begin the transaction."""
@@ -2021,25 +1952,6 @@ def synchronize(stream: object = None, device: SupportsInt = 0) -> None:
     """
 
 @final
-class ModuleInfo:
-    """Describes a loaded image."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def name(self) -> str:
-        """Return the name of the module's source."""
-    @property
-    def device(self) -> int:
-        """Return the number of the device. The host is -1."""
-    @property
-    def bytes(self) -> int:
-        """Return the size of the image."""
-    @property
-    def holders(self) -> dict[str, int]:
-        """Return the number of holders that keep it loaded, by kind: 'operator',
-        'JitModule', 'Kernel' and so on.
-        """
-
-@final
 class JitOptions:
     """Decides how NVRTC compiles device code.
 
@@ -2070,6 +1982,8 @@ class JitOptions:
     include_dirs : sequence of str or path
         Folders of headers, searched after those of the module.
     """
+
+    __signature__: Any
     def __init__(
         self,
         *,
@@ -2131,41 +2045,6 @@ class KernelArgs:
     """
     def __init__(self, *args: object) -> None: ...
     def __len__(self) -> int: ...
-
-@final
-class KernelAttributes:
-    """Describes the resources of a kernel."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def registers(self) -> int:
-        """Return the number of registers of a thread."""
-    @property
-    def shared_bytes(self) -> int:
-        """Return the shared memory of a block that the kernel declares."""
-    @property
-    def local_bytes(self) -> int:
-        """Return the local memory of a thread: its stack and spilled registers."""
-    @property
-    def constant_bytes(self) -> int:
-        """Return the constant memory that the module declares."""
-    @property
-    def max_threads(self) -> int:
-        """Return the number of threads of the largest block."""
-    @property
-    def max_dynamic_shared_bytes(self) -> int:
-        """Return the largest dynamic shared memory of a launch, in addition to shared_bytes."""
-
-@final
-class KernelLaunch:
-    """Represents a kernel with its grid and block. Call it with the arguments."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    def __call__(self, *args: object) -> None:
-        """Launch the kernel.
-
-        Raises
-        ------
-        InvalidArgument, CudaError
-        """
 
 @final
 class Kernel:
@@ -2391,23 +2270,6 @@ class JitModule:
     @property
     def name(self) -> str:
         """Return the name in messages and profilers."""
-
-@final
-class CellResult:
-    """Describes the effects of one cell."""
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
-    @property
-    def cell(self) -> str:
-        """Return 'cell 3', or the given name."""
-    @property
-    def defined(self) -> list[str]:
-        """Return the definitions, such as 'kernel foo', in the order of the cell."""
-    @property
-    def launches(self) -> int:
-        """Return the number of kernels that it launched."""
-    @property
-    def log(self) -> str:
-        """Return the compiler's log."""
 
 @final
 class Session:

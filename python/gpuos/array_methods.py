@@ -6,6 +6,7 @@ A function without an underscore implements NumPy's function of its name. See
 
 from __future__ import annotations
 
+import importlib
 import operator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -472,11 +473,58 @@ def call_function(
     return as_numpys(function, made)
 
 
+def _interface(place: str, x: Array) -> dict[str, Any]:
+    own = "host" if x.device == "host" else "device"
+    if own != place:
+        kind = "array" if place == "host" else "cuda_array"
+        raise AttributeError(
+            f"__{kind}_interface__: this array is on the {own}"
+        )
+    name = _core._dtype_name(x)
+    if not hasattr(np, name) and name != "bool":
+        raise AttributeError(
+            f"the array interfaces do not have {name}; use DLPack"
+        )
+    address, is_contiguous = _core._settled_memory(x)
+    return {
+        "shape": x.shape,
+        "typestr": x.dtype.str,
+        "data": (address, False),
+        "strides": None if is_contiguous else x.strides,
+        "version": 3,
+    }
+
+
+def _namespace(_: Array, *, api_version: Any = None) -> Any:
+    api: Any = importlib.import_module("gpuos.array_api")
+    return api._of_version(api_version)
+
+
+def _to_device(x: Array, device: Any, /, *, stream: Any = None) -> Any:  # noqa: ARG001
+    api: Any = importlib.import_module("gpuos.array_api")
+    return api._to_device(x, device)
+
+
+def _lack(name: str, _: Array) -> NoReturn:
+    # The memory belongs to a runtime, and tasks write there.
+    raise AttributeError(
+        f"{name}: an array of gpuos has no such attribute; x.numpy().{name} "
+        "waits and is that of a copy"
+    )
+
+
+def _refuse_del(_: Array, index: Any) -> NoReturn:
+    raise _core.InvalidArgument(
+        f"array: expected no del x[i], got {_core._kind_shown(index)}; "
+        "concatenate() joins what is to stay"
+    )
+
+
 class _Methods(dict[str, "Callable[..., Any]"]):
     """The methods of an array. NumPy's functions provide the missing ones."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(np, name)
+        function: Callable[..., Any] = getattr(np, name, partial(_lack, name))
         is_own = function in numpy_names.of_arrays()
         if is_own or not numpy_functions.has(function):
             # NumPy passes it to call_function(), which refuses some.
@@ -495,7 +543,11 @@ METHODS = _Methods(
         "__bool__": as_bool,
         "__complex__": lambda x: complex(_one(x)),
         "__contains__": _contains,
+        "__array_interface__": partial(_interface, "host"),
+        "__cuda_array_interface__": partial(_interface, "device"),
         "__copy__": _copied,
+        "__delitem__": _refuse_del,
+        **{name: partial(_lack, name) for name in ("put", "resize")},
         "__dask_tokenize__": sending.token_of_array,
         "__deepcopy__": lambda x, _: _copied(x),
         "__float__": lambda x: float(_one(x)),
@@ -508,6 +560,9 @@ METHODS = _Methods(
         "__round__": _round,
         "__setitem__": set_item,
         "__str__": array_text.print_text,
+        "__array_namespace__": _namespace,
+        "__repr__": array_text.object_text,
+        "to_device": _to_device,
         "astype": astype,
         "conj": _conjugate,
         "conjugate": _conjugate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any
 
@@ -36,3 +37,15 @@ def values_text(x: Array) -> str:
 def print_text(x: Array) -> str:
     """Return the values as print() shows them."""
     return str(_shown(x))
+
+
+def object_text(x: Array) -> str:
+    """Return the repr()."""
+    is_freed = _core._is_freed(x)
+    values = ""
+    # An error must not hide the array in a debugger.
+    with contextlib.suppress(Exception):
+        values = "" if is_freed else f"{values_text(x)}, "
+    form = f"shape={x.shape}, dtype={_core._dtype_name(x)}"
+    end = ", freed" if is_freed else ""
+    return f"gpuos.Array({values}{form}, device={x.device}{end})"

@@ -7,7 +7,7 @@ import os
 import select
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -16,6 +16,27 @@ BYTES = 1 << 16
 
 # The process has one file descriptor 1, so one cell uses it at a time.
 in_use = threading.Lock()
+
+
+class CellResult(NamedTuple):
+    """Describes the effects of one cell.
+
+    Attributes
+    ----------
+    cell : str
+        'cell 3', or the given name.
+    defined : list of str
+        The definitions, such as 'kernel foo', in the order of the cell.
+    launches : int
+        The number of kernels that it launched.
+    log : str
+        The compiler's log.
+    """
+
+    cell: str
+    defined: list[str]
+    launches: int
+    log: str
 
 
 class CellOutput:

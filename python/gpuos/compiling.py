@@ -8,15 +8,132 @@ from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from gpuos import _core
+from gpuos.definitions import OnlyMade, add_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 # NVRTC uses some hundred MiB for a large source.
 _MOST_THREADS = 8
+
+
+class ModuleInfo(NamedTuple):
+    """Describes a loaded image.
+
+    Attributes
+    ----------
+    name : str
+        The name of the module's source.
+    device : int
+        The number of the device. The host is -1.
+    bytes : int
+        The size of the image.
+    holders : dict
+        The number of holders that keep it loaded, by kind: 'operator',
+        'JitModule', 'Kernel' and so on.
+    """
+
+    name: str
+    device: int
+    bytes: int
+    holders: dict[str, int]
+
+
+class KernelAttributes(NamedTuple):
+    """Describes the resources of a kernel.
+
+    Attributes
+    ----------
+    registers : int
+        The number of registers of a thread.
+    shared_bytes : int
+        The shared memory of a block that the kernel declares.
+    local_bytes : int
+        The local memory of a thread: its stack and spilled registers.
+    constant_bytes : int
+        The constant memory that the module declares.
+    max_threads : int
+        The number of threads of the largest block.
+    max_dynamic_shared_bytes : int
+        The largest dynamic shared memory of a launch, in addition to
+        shared_bytes.
+    """
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    max_threads: int
+    max_dynamic_shared_bytes: int
+
+
+@final
+class KernelLaunch(OnlyMade):
+    """Represents a kernel with its grid and block. Call it with the arguments."""
+
+    __slots__ = ("_block", "_grid", "_kernel", "_others")
+    _kernel: _core.Kernel
+    _grid: tuple[int, int, int]
+    _block: tuple[int, int, int]
+    _others: tuple[Any, ...]  # the shared memory and the stream
+
+    def __call__(self, *args: object) -> None:
+        """Launch the kernel.
+
+        Raises
+        ------
+        InvalidArgument, CudaError
+        """
+        self._kernel.launch(self._grid, self._block, args, *self._others)
+
+    def __repr__(self) -> str:
+        places = f"grid {self._grid}, block {self._block}"
+        return f"gpuos.KernelLaunch('{self._kernel.name}', {places})"
+
+
+def _call_as_cupy(
+    self: _core.Kernel,
+    grid: Any,
+    block: Any,
+    args: Any = (),
+    *,
+    shared_mem: Any = 0,
+    stream: Any = None,
+    cooperative: bool = False,
+    cluster: Any = None,
+) -> None:
+    self.launch(
+        *(grid, block, args, shared_mem, stream),
+        cooperative=cooperative,
+        cluster=cluster,
+    )
+
+
+def _configured(self: _core.Kernel, key: Any) -> KernelLaunch:
+    """Read Numba's form."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if not 2 <= len(parts) <= 4:
+        raise _core.InvalidArgument(
+            f"{self.name}[...]: expected [grid, block], [grid, block, stream] "
+            "or [grid, block, stream, shared_bytes], got "
+            f"{len(parts)} value{'s' if len(parts) != 1 else ''}"
+        )
+    stream = parts[2] if len(parts) > 2 else None
+    shared = parts[3] if len(parts) > 3 else 0
+    made: KernelLaunch = object.__new__(KernelLaunch)
+    made._kernel = self
+    made._grid, made._block = (
+        _core._dim(parts[0], "grid"),
+        _core._dim(parts[1], "block"),
+    )
+    made._others = _core._integer(shared, "shared_bytes"), stream
+    return made
+
+
+add_parts(_core.Kernel, __call__=_call_as_cupy, __getitem__=_configured)
 
 
 class _Pool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import NamedTuple
 
 from gpuos import _core
 
@@ -18,7 +19,34 @@ def wrapped(text: str, indent: int = 2) -> str:
     )
 
 
-class Diagnosis(list[_core.Finding]):
+class Finding(NamedTuple):
+    """Describes one thing that gpuos looked for on this machine.
+
+    Attributes
+    ----------
+    what : str
+        The name of the thing, such as "driver" or "nvrtc".
+    found : bool
+        Whether it is usable.
+    version : str
+        The version. The text is empty if it is unknown.
+    where : str
+        The path. The text may be empty.
+    hint : str
+        What to install if it is missing.
+    searched : list of str
+        The places that were searched, best first.
+    """
+
+    what: str
+    found: bool
+    version: str
+    where: str
+    hint: str
+    searched: list[str]
+
+
+class Diagnosis(list[Finding]):
     """A list with one finding for each part. `str()` makes a table."""
 
     def __str__(self) -> str:
@@ -62,4 +90,4 @@ def diagnose() -> Diagnosis:
     --------
     >>> print(gpuos.diagnose())
     """
-    return Diagnosis(_core._diagnose())
+    return Diagnosis(Finding(*found) for found in _core._diagnose())

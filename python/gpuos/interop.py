@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gpuos import _core
 from gpuos.defaults import default_runtime
@@ -12,6 +15,8 @@ from gpuos.fusing import fuse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# The base of c_int and other numbers has no public name.
+_C_TYPES: Any = (ctypes.c_int.__base__, ctypes.Structure, ctypes.Union)
 Bound = dict[_core.Runtime, _core.Fused]
 
 
@@ -50,6 +55,86 @@ def call(
     if out is not None:
         return out
     return made[0] if rebuild is None else rebuild(made)
+
+
+# ---- The bindings call these.
+
+
+def _field(interface: Any, name: str, where: str) -> Any:
+    if not isinstance(interface, dict):
+        kind = type(interface)
+        raise _core.InvalidArgument(
+            f"{where}: expected an array interface that is a dict, got "
+            f"{kind.__module__}.{kind.__qualname__}"
+        )
+    found = interface.get(name)
+    if found is None:
+        raise _core.InvalidArgument(
+            f"{where}: expected an array interface with '{name}', got one "
+            "without"
+        )
+    return found
+
+
+def _data(interface: Any, where: str) -> tuple[Any, Any]:
+    """Return the address, and whether the memory is read-only."""
+    data = _core._items(_field(interface, "data", where), "data")
+    if len(data) != 2:
+        raise _core.InvalidArgument(
+            f"{where}: expected an address and whether it is read-only as "
+            f"'data', got {len(data)} items"
+        )
+    return data[0], data[1]
+
+
+def cuda_interface(x: Any, where: str) -> tuple[Any, ...]:
+    """Return the dtype, shape, strides, address and read-only flag."""
+    interface = x.__cuda_array_interface__
+    dtype = _field(interface, "typestr", where)
+    shape = _core._items(_field(interface, "shape", where), "shape")
+    strides = interface.get("strides")
+    if strides is not None:
+        strides = _core._items(strides, "strides")
+        if len(strides) != len(shape):
+            raise _core.InvalidArgument(
+                f"{where}: expected a stride for each axis, got {len(strides)}"
+            )
+    if interface.get("mask") is not None:
+        raise _core.InvalidArgument(
+            f"{where}: expected an array without a mask, got one with a mask"
+        )
+    return dtype, shape, strides, *_data(interface, where)
+
+
+def kernel_value(x: Any, index: int) -> tuple[bytes, str] | Any:
+    """Return the bytes and the type of an argument of a kernel, or an address.
+
+    Return None for an array with DLPack. An array of NumPy with one plain
+    number may be meant as an address, but one structure is a value.
+    """
+    is_structure = (
+        isinstance(x, np.ndarray)
+        and x.size == 1
+        and x.ndim <= 1
+        and x.dtype.names is not None
+    )
+    if is_structure or isinstance(x, np.generic):
+        # Dates, texts and objects are no values of a kernel.
+        if x.dtype.kind not in "biufcV":
+            raise _core.InvalidArgument(
+                f"argument {index}: expected a number or a structure of NumPy, "
+                f"got {x.dtype}"
+            )
+        kind = "struct" if isinstance(x, np.void) else str(x.dtype)
+        return x.tobytes(), kind
+    if isinstance(x, complex):
+        return np.complex128(x).tobytes(), "complex128"
+    if isinstance(x, _C_TYPES):
+        return bytes(x), "ctypes"
+    if hasattr(x, "__cuda_array_interface__"):
+        interface = x.__cuda_array_interface__
+        return _data(interface, f"launch: input {index}")[0]
+    return None
 
 
 def _library_of(name: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gpuos._core import CellResult
+    from gpuos.cell_output import CellResult
 
 DEFAULT_NAME = "gpuos_session"
 

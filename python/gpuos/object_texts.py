@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from inspect import Parameter, Signature
+from typing import Any
 
-from gpuos import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gpuos import _core, cell_output, definitions
 
 
 @singledispatch
@@ -29,15 +27,15 @@ def _body(x: Any) -> str:
     return text + (f", symbol='{x.symbol}'" if x.symbol else "")
 
 
-@text.register(_core.OperatorVersion)
-def _version(x: _core.OperatorVersion) -> str:
+@text.register(definitions.OperatorVersion)
+def _version(x: definitions.OperatorVersion) -> str:
     end = ", built in" if x.is_builtin else ""
     end += ", current" if x.is_current else ""
     return f"gpuos.OperatorVersion({x.number}{_body(x)}{end})"
 
 
-@text.register(_core.Definition)
-def _definition(x: _core.Definition) -> str:
+@text.register(definitions.Definition)
+def _definition(x: Any) -> str:
     return f"gpuos.Definition('{x.name}'{_body(x)}, version={x.version})"
 
 
@@ -55,8 +53,8 @@ def _session(x: _core.Session) -> str:
     return f"gpuos.Session({counts})"
 
 
-@text.register(_core.CellResult)
-def _cell(x: _core.CellResult) -> str:
+@text.register(cell_output.CellResult)
+def _cell(x: cell_output.CellResult) -> str:
     names = "".join(f" {name}," for name in x.defined)
     return f"gpuos.CellResult({x.cell}:{names} {x.launches} launches)"
 
@@ -66,53 +64,38 @@ def _module(x: _core.JitModule) -> str:
     return f"gpuos.JitModule('{x.name}', {x.arch})"
 
 
-@text.register(_core.ModuleInfo)
-def _module_info(x: _core.ModuleInfo) -> str:
-    place = f"device {x.device}, {x.bytes} bytes"
-    return f"gpuos.ModuleInfo('{x.name}', {place})"
-
-
 @text.register(_core.Kernel)
 def _kernel(x: _core.Kernel) -> str:
     return f"gpuos.Kernel('{x.name}')"
 
 
+_OPTIONS = {
+    name: getattr(_core.JitOptions(), name)
+    for name, member in vars(_core.JitOptions).items()
+    if isinstance(member, property)
+}
+definitions.add_parts(
+    _core.JitOptions,
+    __signature__=Signature(
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+            for name, default in _OPTIONS.items()
+        ]
+    ),
+)
+
+
 @text.register(_core.JitOptions)
 def _options(x: _core.JitOptions) -> str:
     """Return the options that differ from the defaults."""
-    plain = _core.JitOptions()
     given = (
         f"{name}={getattr(x, name)!r}"
-        for name, member in vars(_core.JitOptions).items()
-        if isinstance(member, property)
-        and getattr(x, name) != getattr(plain, name)
+        for name, default in _OPTIONS.items()
+        if getattr(x, name) != default
     )
     return f"gpuos.JitOptions({', '.join(given)})"
 
 
-@text.register(_core.CacheLevel)
-def _level(x: _core.CacheLevel) -> str:
-    size = f"entries={x.entries}, bytes={x.bytes}"
-    return f"gpuos.cache.CacheLevel(folder={x.folder!r}, {size})"
-
-
-@text.register(_core.CacheInfo)
-def _info(x: _core.CacheInfo) -> str:
-    levels = f"own={x.own!r}, read_only={x.read_only!r}"
-    return f"gpuos.cache.CacheInfo({levels}, max_bytes={x.max_bytes})"
-
-
-@text.register(_core.CachedImage)
-def _image(x: _core.CachedImage) -> str:
-    kind = f"arch='{x.arch}', state='{x.state}', bytes={x.bytes}"
-    return f"gpuos.cache.CachedImage(name={x.name!r}, {kind})"
-
-
-@text.register(_core.Finding)
-def _finding(x: _core.Finding) -> str:
-    found = f"found={x.found}, version='{x.version}', where='{x.where}'"
-    return f"gpuos.Finding(what='{x.what}', {found})"
-
-
-# add_repr() of registrations.h calls it.
-METHODS: dict[str, Callable[[Any], str]] = {"__repr__": text}
+for _kind in text.registry:
+    if _kind is not object:
+        definitions.add_parts(_kind, __repr__=text)

@@ -1,4 +1,7 @@
-"""Make the errors of a call name NumPy's function instead of ours."""
+"""Make the errors of a call name NumPy's function instead of ours.
+
+Also make the errors of pybind11 say what was expected.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,45 @@ _OF_FUSED = (
     ("this one with arguments or results, and of arrays", "it"),
     ("call this one with arguments or results", "call it with x.numpy()"),
 )
+
+
+# The text of pybind11: "empty(): incompatible function arguments. ...", and in a
+# later line "    1. (self: gpuos.Runtime, shape: object) -> ...".
+_OF_PYBIND11 = re.compile(
+    r"(.*?)\(\): incompatible .*?\n    1\. ([^\n(]*)"
+    r"\((?:(?:self|arg0): ([^,)]*)(?:, )?)?([^\n]*?)\)(?: -> [^\n]*)?(?:\n|$)",
+    re.DOTALL,
+)
+
+
+def reworded(
+    text: str, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> str | None:
+    """Return the text of an error of pybind11 in our words, or None."""
+    found = _OF_PYBIND11.match(text)
+    if found is None:
+        return None
+    call, made, own, wanted = (
+        (part or "").replace("gpuos._core.", "gpuos.")
+        for part in found.groups()
+    )
+    name = (found[2] or call).replace("gpuos._core.", "")
+    expected = f"({wanted.lstrip()})"
+    if own and args and not _is_of_class(args[0], own):
+        expected, args, keywords = f"a {own} as self", args[:1], {}
+    elif own or made:
+        args = args[1:]
+    given = [_core._kind_shown(value) for value in args]
+    given += [f"{key}={_core._kind_shown(x)}" for key, x in keywords.items()]
+    where = f"{name}: " if name else ""
+    return f"{where}expected {expected}, got ({', '.join(given)})"
+
+
+def _is_of_class(x: object, name: str) -> bool:
+    names = (f"{k.__module__}.{k.__qualname__}" for k in type(x).__mro__)
+    return "." not in name or any(
+        n.replace("gpuos._core.", "gpuos.") == name for n in names
+    )
 
 
 # of_call() accepts these errors.

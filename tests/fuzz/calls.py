@@ -80,7 +80,6 @@ RARE = {
     "gpuos.synchronize": 0.3,
     "gpuos.Session.run": 0.1,
 }
-IN_PYTHON = {"CompileFuture", "Diagnosis"}
 # Arguments that np.asarray() itself does not survive.
 FATAL_FOR_NUMPY = {
     "vanishing(": "steady(",
@@ -89,6 +88,13 @@ FATAL_FOR_NUMPY = {
 # Code whose nesting NVRTC itself does not survive, and who compiles code.
 FATAL_FOR_NVRTC = [text for text in TEXTS if "10**5" in text]
 COMPILED = {"gpuos.JitModule", "gpuos.Session"}
+
+
+def is_in_python(owner: str, name: str) -> bool:
+    """Return whether Python passes on another self as it is."""
+    kind = operator.attrgetter(owner.removeprefix("gpuos."))(gpuos)
+    member = getattr(kind, name, None)
+    return inspect.isfunction(getattr(member, "fget", member))
 
 
 def survivable(text: str) -> str:
@@ -229,7 +235,12 @@ def _numpy_functions() -> list[Callable]:
     return made
 
 
-OF_STUBS = stubs.callables()
+OF_STUBS = [
+    c
+    for c in stubs.callables()
+    if c.owner.rpartition(".")[2] not in NEEDS_GPU
+    or not is_in_python(c.owner, c.name)
+]
 OF_VALUES = [
     *(c for c in OF_STUBS if c.owner in ("gpuos.Value", "gpuos.functions")),
     *_numpy_functions(),
@@ -421,7 +432,7 @@ class _Drawer:
             return ", ".join([place, *self.arguments(function)])
         receivers = self.of_class(kind)
         is_wrong = dice.random() > self.care + 0.35 or not receivers
-        is_wrong = is_wrong and kind not in IN_PYTHON
+        is_wrong = is_wrong and not is_in_python(owner, name)
         if not is_wrong:
             me = dice.choice(receivers)
         elif dice.random() < 0.2:

@@ -175,8 +175,10 @@ extern PyTypeObject* array_type;
 /// Returns a new array with the elements of `array`.
 pybind11::object copied(const pybind11::object& array);
 
-/// Adds the operators of numbers and everything else that an array computes by
-/// programs.
-void add_operators(pybind11::class_<Array>& type);
+/// Fills the slots of the operators of numbers.
+void fill_array_slots(PyHeapTypeObject* type);
+
+/// Adds the methods of gpuos/array_methods.py.
+void add_methods(const pybind11::handle& type);
 
 }  // namespace gpuos::python

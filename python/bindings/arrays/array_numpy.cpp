@@ -3,7 +3,9 @@
 #include <pybind11/numpy.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays/array_shape.h"
@@ -69,32 +71,6 @@ py::array view_out(py::handle self) {
   borrow.mark_exported();
   borrow.wait();
   return ndarray_over(view, view.data, self);
-}
-
-py::dict interface_of(Array& array) {
-  const Borrow borrow(array);
-  const TensorView& view = borrow.view();
-  if (package_of(view.dtype) != "numpy") {
-    throw py::attribute_error("the array interfaces do not have " +
-                              std::string(name_of(view.dtype)) +
-                              "; use DLPack");
-  }
-  borrow.mark_exported();
-  borrow.wait();
-  py::dict interface;
-  interface["shape"] = shape_of(view);
-  interface["typestr"] = numpy_dtype(view.dtype).attr("str");
-  interface["data"] =
-      py::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), false);
-  interface["strides"] = py::none();
-  if (!view.is_contiguous()) interface["strides"] = strides_tuple(view);
-  interface["version"] = 3;
-  return interface;
-}
-
-[[noreturn]] void no_attribute(const char* name, const char* place) {
-  throw py::attribute_error(std::string(name) + ": this array is on the " +
-                            place);
 }
 
 // Returns null if NumPy's error stands.
@@ -163,15 +139,12 @@ py::object to_array(py::handle self, const py::object& dtype,
   return made.attr("astype")(dtype, py::arg("copy") = false);
 }
 
-py::dict host_interface(Array& array) {
-  if (array.runtime().is_cuda()) no_attribute("__array_interface__", "device");
-  return interface_of(array);
-}
-
-py::dict cuda_interface(Array& array) {
-  if (!array.runtime().is_cuda())
-    no_attribute("__cuda_array_interface__", "host");
-  return interface_of(array);
+std::pair<std::uintptr_t, bool> settled_memory(Array& array) {
+  const Borrow borrow(array);
+  borrow.mark_exported();
+  borrow.wait();
+  return {reinterpret_cast<std::uintptr_t>(borrow.view().data),
+          borrow.view().is_contiguous()};
 }
 
 void copy_from(Array& array, const py::object& source) {
@@ -195,6 +168,70 @@ void copy_from(Array& array, const py::object& source) {
                           ", got " + shown(shape));
   }
   borrow.copy_from_host(from.data());
+}
+
+namespace {
+
+dlpack::DlpackDevice device_of(const Array& array) {
+  const RuntimeObject& runtime = array.runtime();
+  if (!runtime.is_cuda()) return {dlpack::kCpu, 0};
+  return {dlpack::kCuda, runtime.core().options().device};
+}
+
+// PyTorch ends the process for negative strides.
+TensorView without_negative_strides(const TensorView& view) {
+  TensorView same = view;
+  if (view.has_strides)
+    for (std::size_t axis = 0; axis < view.dims; ++axis) {
+      if (view.strides[axis] >= 0) continue;
+      if (view.shape[axis] > 1) {
+        throw py::buffer_error(
+            "dlpack: expected no negative strides, which not every library "
+            "takes, got " +
+            to_string(view) + "; x.copy() has none");
+      }
+      same.strides[axis] = -view.strides[axis];
+    }
+  return same;
+}
+
+// Returns a capsule. Its destructor runs the deleter unless a library consumed
+// the capsule.
+template <typename Producer>
+py::object capsule_of(Producer* producer, const char* name) {
+  PyObject* capsule = PyCapsule_New(producer, name, [](PyObject* capsule) {
+    const char* name = PyCapsule_GetName(capsule);
+    if (name != kCapsule && name != kVersionedCapsule) return;
+    auto* own = static_cast<Producer*>(PyCapsule_GetPointer(capsule, name));
+    own->deleter(own);
+  });
+  if (capsule == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(capsule);
+}
+
+}  // namespace
+
+py::object to_dlpack(Array& array, bool is_versioned, std::uint64_t flags) {
+  const Borrow borrow(array);
+  borrow.mark_exported();
+  borrow.wait();
+  const TensorView view = without_negative_strides(borrow.view());
+  const dlpack::DlpackDevice device = device_of(array);
+  // The buffer is the runtime's memory, so it is freed first.
+  auto keep =
+      std::make_shared<std::pair<std::shared_ptr<RuntimeObject>, Buffer>>(
+          array.runtime().shared_from_this(), borrow.buffer());
+  if (!is_versioned)
+    return capsule_of(dlpack::share_unversioned(view, device, std::move(keep)),
+                      kCapsule);
+  auto* shared = dlpack::share(view, device, std::move(keep));
+  shared->flags = flags;
+  return capsule_of(shared, kVersionedCapsule);
+}
+
+py::tuple dlpack_device(const Array& array) {
+  const dlpack::DlpackDevice device = device_of(array);
+  return py::make_tuple(device.type, device.id);
 }
 
 }  // namespace gpuos::python

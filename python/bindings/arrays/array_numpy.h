@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <utility>
+
 #include "arrays/array.h"
-#include "convert/dlpack.h"
 #include "module/pybind_objects.h"
 
 namespace gpuos::python {
@@ -25,18 +27,15 @@ pybind11::array to_numpy(pybind11::handle self, bool copy);
 pybind11::object to_array(pybind11::handle self, const pybind11::object& dtype,
                           const pybind11::object& copy);
 
-/// Returns the array interfaces. Throws: AttributeError for an array in other
-/// memory, and for a dtype that NumPy lacks, which has no type string.
-pybind11::dict host_interface(Array& array);
-pybind11::dict cuda_interface(Array& array);
+/// Returns the address for other code, after the tasks that use the memory, and
+/// whether the array is in C order without gaps.
+std::pair<std::uintptr_t, bool> settled_memory(Array& array);
 
 /// Returns the elements in C order as uint8, read-only. This is the memory
 /// itself if it is the host's and has no gaps. Waits for tasks that write them.
 pybind11::array bytes_of(pybind11::handle self);
 /// Copies a buffer of Array::bytes() bytes. Throws: InvalidArgument.
 void set_bytes(Array& array, const pybind11::object& source);
-
-dlpack::DataType dlpack_type_of(DType dtype) noexcept;
 
 /// Returns the array as a DLPack capsule, after the tasks that use its memory.
 /// With `is_versioned` the capsule is of version 1 with these flags. The

@@ -1,14 +1,9 @@
 // These are the operators and methods of gpuos.Array. Each is a fused function
 // of one operation, which gpuos/arrays.py makes at its first use.
 
-#include <pybind11/pybind11.h>
-
-#include <iterator>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "arrays/array.h"
 #include "convert/array_view.h"
@@ -16,6 +11,7 @@
 #include "convert/reading.h"
 #include "gpuos/error.h"
 #include "module/operator_slots.h"
+#include "module/python_methods.h"
 #include "module/python_module.h"
 #include "values/value_object.h"
 
@@ -217,21 +213,6 @@ PyObject* in_place(PyObject* x, PyObject* y) noexcept {
         .ptr();
   });
 }
-constexpr std::pair<const char*, binaryfunc> kInPlace[] = {
-    {"__iadd__", in_place<Op::Add>},
-    {"__isub__", in_place<Op::Subtract>},
-    {"__imul__", in_place<Op::Multiply>},
-    {"__itruediv__", in_place<Op::Divide>},
-    {"__ifloordiv__", in_place<Op::FloorDivide>},
-    {"__imod__", in_place<Op::Remainder>},
-    {"__ipow__", in_place<Op::Power>},
-    {"__iand__", in_place<Op::BitwiseAnd>},
-    {"__ior__", in_place<Op::BitwiseOr>},
-    {"__ixor__", in_place<Op::BitwiseXor>},
-    {"__ilshift__", in_place<Op::LeftShift>},
-    {"__irshift__", in_place<Op::RightShift>},
-};
-
 // These methods take NumPy's arguments. gpuos/array_methods.py has their
 // functions.
 constexpr const char* kMethods =
@@ -243,32 +224,17 @@ constexpr const char* kRefused =
     "argpartition argsort choose compress nonzero partition searchsorted sort "
     "take";
 constexpr const char* kProtocols =
-    "__array_ufunc__ __array_function__ __copy__ __dask_tokenize__ "
-    "__deepcopy__ __reduce_ex__ __bool__ __complex__ __contains__ __float__ "
+    "__array_ufunc__ __array_function__ __array_namespace__ __copy__ "
+    "__dask_tokenize__ "
+    "__deepcopy__ __delitem__ __reduce_ex__ __bool__ __complex__ __contains__ "
+    "__float__ "
     "__format__ __imatmul__ __index__ __int__ __iter__ __round__ __setitem__ "
-    "__str__";
+    "__repr__ __str__ to_device";
 // NumPy's arrays have these attributes and gpuos's lack them. The memory
 // belongs to a runtime, and tasks write there.
 constexpr const char* kLacking =
     "base byteswap ctypes data dump dumps flags flat getfield itemset "
     "newbyteorder put resize setfield setflags tobytes tofile tostring view";
-
-std::vector<std::string> words(const char* text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
-
-// Calls a method in gpuos/array_methods.py.
-py::object call_method(const std::string& name, const py::object& self,
-                       const py::args& args = {},
-                       const py::kwargs& keywords = {}) {
-  if (Py_TYPE(self.ptr()) != array_type)
-    refuse_type(name.c_str(), "a gpuos.Array", self);
-  const WithoutLock to_others;
-  const py::object methods =
-      python_module("gpuos.array_methods").attr("METHODS");
-  return methods[name.c_str()](self, *args, **keywords);
-}
 
 }  // namespace
 
@@ -279,39 +245,31 @@ py::object copied(const py::object& array) {
   return py::reinterpret_steal<py::object>(made);
 }
 
-void add_operators(py::class_<Array>& type) {
-  OperatorSlots<ArrayOperators>::add_to(type);
-  for (const auto& [name, operation] : kInPlace) {
-    type.def(name, [operation](const py::object& x, const py::object& y) {
-      PyObject* made = operation(x.ptr(), y.ptr());
-      if (made == nullptr) throw py::error_already_set();
-      return py::reinterpret_steal<py::object>(made);
-    });
-  }
+void fill_array_slots(PyHeapTypeObject* type) {
+  fill_operator_slots<ArrayOperators>(type);
+  PyNumberMethods& n = type->as_number;
+  n.nb_inplace_add = in_place<Op::Add>;
+  n.nb_inplace_subtract = in_place<Op::Subtract>;
+  n.nb_inplace_multiply = in_place<Op::Multiply>;
+  n.nb_inplace_true_divide = in_place<Op::Divide>;
+  n.nb_inplace_floor_divide = in_place<Op::FloorDivide>;
+  n.nb_inplace_remainder = in_place<Op::Remainder>;
+  n.nb_inplace_power = [](PyObject* x, PyObject* y, PyObject* /*modulus*/) {
+    return in_place<Op::Power>(x, y);
+  };
+  n.nb_inplace_and = in_place<Op::BitwiseAnd>;
+  n.nb_inplace_or = in_place<Op::BitwiseOr>;
+  n.nb_inplace_xor = in_place<Op::BitwiseXor>;
+  n.nb_inplace_lshift = in_place<Op::LeftShift>;
+  n.nb_inplace_rshift = in_place<Op::RightShift>;
+}
+
+void add_methods(const py::handle& type) {
   for (const char* names : {kMethods, kRefused, kProtocols})
-    for (const std::string& name : words(names))
-      type.def(name.c_str(),
-               [name](const py::object& self, const py::args& args,
-                      const py::kwargs& keywords) {
-                 return call_method(name, self, args, keywords);
-               });
-  type.def("__delitem__",
-           [](const py::object&, const py::object& index) -> py::object {
-             throw InvalidArgument("array: expected no del x[i], got " +
-                                   kind_shown(index) +
-                                   "; concatenate() joins what is to stay");
-           });
-  for (const std::string& name : words(kLacking))
-    type.def_property_readonly(
-        name.c_str(), [name](const py::object&) -> py::object {
-          std::string text(name);
-          text += ": an array of gpuos has no such attribute; x.numpy().";
-          text += name;
-          text += " waits and is that of a copy";
-          throw py::attribute_error(text);
-        });
-  type.def_property_readonly(
-      "mT", [](const py::object& self) { return call_method("mT", self); });
+    add_python_methods(type, "gpuos.array_methods", names);
+  for (const char* names :
+       {kLacking, "mT __array_interface__ __cuda_array_interface__"})
+    add_python_properties(type, "gpuos.array_methods", names);
 }
 
 }  // namespace gpuos::python

@@ -12,9 +12,9 @@
 #include "arrays/array_numpy.h"
 #include "arrays/array_shape.h"
 #include "arrays/result_arrays.h"
-#include "convert/dlpack.h"
 #include "convert/native.h"
 #include "convert/numpy_dtype.h"
+#include "gpuos/dlpack.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 
@@ -27,27 +27,6 @@ PyTypeObject* array_type = nullptr;
 namespace {
 
 std::string device_text(const Array& array) { return array.runtime().device(); }
-
-// Returns the repr(). An error must not hide the array in a debugger, so the
-// text has no values then.
-std::string repr(const py::object& self) {
-  const auto& array = self.cast<const Array&>();
-  const TensorView view = array.form();
-  std::string values;
-  try {
-    if (!array.is_freed())
-      values = python_module("gpuos.array_text")
-                   .attr("values_text")(self)
-                   .cast<std::string>() +
-               ", ";
-  } catch (const py::error_already_set& error) {
-    if (!error.matches(PyExc_Exception)) throw;
-  }
-  return "gpuos.Array(" + values + "shape=" + shape_text(view) +
-         ", dtype=" + std::string(name_of(view.dtype)) +
-         ", device=" + device_text(array) +
-         (array.is_freed() ? ", freed)" : ")");
-}
 
 std::int64_t row_count(Array& array) {
   const Borrow borrow(array);
@@ -154,17 +133,6 @@ py::object export_dlpack(const py::object& self, const py::object& /*stream*/,
   return to_dlpack(made.cast<Array&>(), is_versioned, dlpack::kCopiedFlag);
 }
 
-// Returns the namespace under the name of the standard of array libraries.
-py::object array_namespace(const py::object& /*self*/,
-                           const py::object& api_version) {
-  return python_module("gpuos.array_api").attr("_of_version")(api_version);
-}
-
-py::object to_device(const py::object& self, const py::object& device,
-                     const py::object& /*stream*/) {
-  return python_module("gpuos.array_api").attr("_to_device")(self, device);
-}
-
 // Returns whether the arrays have bytes in common and are not the same view.
 // Then written elements may be read again.
 bool overlap(Array& a, Array& b) {
@@ -196,7 +164,8 @@ std::size_t size_in_use(Array& self) {
 }  // namespace
 
 void register_array(py::module_& module) {
-  auto type = add_result_class<Array>(module, "Array");
+  auto type = add_result_class<Array>(module, "Array",
+                                      py::custom_type_setup(&fill_array_slots));
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   keep_dropped_results(array_type);
   type.def_property_readonly("shape",
@@ -236,20 +205,14 @@ void register_array(py::module_& module) {
       .def("__len__", &row_count)
       .def("__sizeof__", &size_in_use)
       .def("__getitem__", &get_item, py::arg("index"))
-      .def("__repr__", &repr)
       .def("__array__", &to_array, py::arg("dtype") = py::none(), py::kw_only(),
            py::arg("copy") = py::none())
       .def("__dlpack__", &export_dlpack, py::kw_only(),
            py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none())
-      .def("__dlpack_device__", &dlpack_device)
-      .def("__array_namespace__", &array_namespace, py::kw_only(),
-           py::arg("api_version") = py::none())
-      .def("to_device", &to_device, py::arg("device"), py::pos_only(),
-           py::kw_only(), py::arg("stream") = py::none())
-      .def_property_readonly("__array_interface__", &host_interface)
-      .def_property_readonly("__cuda_array_interface__", &cuda_interface);
-  add_operators(type);
+      .def("__dlpack_device__", &dlpack_device);
+  add_methods(type);
+  module.def("_settled_memory", &settled_memory, py::arg("array"));
   module.def("_bytes_of", &bytes_of, py::arg("array"));
   module.def("_set_bytes", &set_bytes, py::arg("array"), py::arg("source"));
   module.def(
@@ -257,6 +220,9 @@ void register_array(py::module_& module) {
       [](const Array& array) {
         return std::string(name_of(array.form().dtype));
       },
+      py::arg("array"));
+  module.def(
+      "_is_freed", [](const Array& array) { return array.is_freed(); },
       py::arg("array"));
   module.def("_view_at", &view_at, py::arg("array"), py::arg("index"));
   module.def(

@@ -8,7 +8,6 @@
 #include "convert/dlpack_view.h"
 #include "convert/numpy_dtype.h"
 #include "convert/reading.h"
-#include "convert/view_checks.h"
 #include "gpuos/error.h"
 #include "module/python_module.h"
 
@@ -49,59 +48,25 @@ py::object as_ndarray(PyObject* object) {
   return python_module("numpy").attr("asarray")(py::handle(object));
 }
 
-// Returns a field of an array interface. Throws: InvalidArgument if it is
-// missing.
-py::object field(const py::object& interface, const char* name, Role role) {
-  if (PyDict_Check(interface.ptr()) == 0)
-    refuse(role, "an array interface that is a dict",
-           type_text(interface.ptr()));
-#if PY_VERSION_HEX >= 0x030D0000
-  PyObject* held = nullptr;
-  if (PyDict_GetItemStringRef(interface.ptr(), name, &held) < 0)
-    throw py::error_already_set();
-  const auto found = py::reinterpret_steal<py::object>(held);
-#else
-  const auto found = py::reinterpret_borrow<py::object>(
-      PyDict_GetItemString(interface.ptr(), name));
-#endif
-  return found ? found : py::none();
-}
-
-py::object needed_field(const py::object& interface, const char* name,
-                        Role role) {
-  const py::object found = field(interface, name, role);
-  if (found.is_none())
-    refuse(role, std::string("an array interface with '") + name + "'",
-           "one without");
-  return found;
-}
-
+// gpuos/interop.py reads the dict of the interface.
 ForeignView view_cuda_interface(PyObject* object, Role role) {
   ForeignView foreign;
   foreign.keep = py::reinterpret_borrow<py::object>(object);
-  const py::object interface = foreign.keep.attr("__cuda_array_interface__");
-  const py::object descriptor =
-      py::dtype::from_args(needed_field(interface, "typestr", role));
+  const py::tuple given =
+      python_module("gpuos.interop")
+          .attr("cuda_interface")(foreign.keep, role.text());
+  const py::object descriptor = py::dtype::from_args(given[0]);
   const auto dtype = dtype_from_numpy(descriptor.ptr());
   if (!dtype) refuse(role, known_dtypes(), dtype_text(descriptor));
   TensorView& view = foreign.view;
   view.dtype = *dtype;
-  const auto shape =
-      integers_of(needed_field(interface, "shape", role), "shape");
+  const auto shape = integers_of(given[1], "shape");
   set_shape(view, role, static_cast<std::int64_t>(shape.size()), shape.data());
-  const py::object given = field(interface, "strides", role);
-  if (!given.is_none()) {
-    const auto strides = integers_of(given, "strides");
-    if (strides.size() != shape.size())
-      refuse(role, "a stride for each axis", std::to_string(strides.size()));
-    set_strides(view, role, strides.data(),
+  if (!given[2].is_none())
+    set_strides(view, role, integers_of(given[2], "strides").data(),
                 static_cast<std::int64_t>(size_of(*dtype)));
-  }
-  if (!field(interface, "mask", role).is_none())
-    refuse(role, "an array without a mask", "one with a mask");
-  const auto [address, read_only] = interface_data(interface, role);
-  view.data = address;
-  view.read_only = read_only;
+  view.data = address_of(given[3], "data");
+  view.read_only = truth_of(given[4]);
   check_reach(view, role);
   return foreign;
 }
@@ -213,21 +178,6 @@ ForeignView view_on_host(PyObject* object, RuntimeObject& runtime, Role role) {
 }
 
 }  // namespace
-
-InterfaceData interface_data(const py::object& interface, Role role) {
-  const py::tuple data =
-      items_of(needed_field(interface, "data", role), "data");
-  if (data.size() != 2)
-    refuse(role, "an address and whether it is read-only as 'data'",
-           std::to_string(data.size()) + " items");
-  return {address_of(data[0], "data"), truth_of(data[1])};
-}
-
-std::string Role::text() const {
-  const std::string where = call;
-  if (input < 0) return where + ": out";
-  return where + ": input " + std::to_string(input);
-}
 
 ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role) {
   if (runtime.is_cuda()) return view_on_cuda(object, runtime, role);

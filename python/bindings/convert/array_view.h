@@ -3,18 +3,12 @@
 #include <cstddef>
 #include <string>
 
+#include "gpuos/dlpack.h"
 #include "gpuos/tensor_view.h"
 #include "module/pybind_objects.h"
 #include "runtime/runtime_object.h"
 
 namespace gpuos::python {
-
-/// Names the argument and the call in a message.
-struct Role {
-  const char* call;
-  int input;  // -1: the output
-  std::string text() const;
-};
 
 /// Holds a foreign array as a view, and the object that keeps its memory alive.
 struct ForeignView {
@@ -45,14 +39,5 @@ struct Integers {
 
 /// Throws: InvalidArgument naming `what`.
 Integers ndarray_integers(PyObject* object, const char* what);
-
-/// Holds the memory that an array interface describes.
-struct InterfaceData {
-  void* address = nullptr;
-  bool read_only = false;
-};
-
-/// Throws: InvalidArgument, TypeError if `interface` is no array interface.
-InterfaceData interface_data(const pybind11::object& interface, Role role);
 
 }  // namespace gpuos::python

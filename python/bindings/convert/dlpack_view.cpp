@@ -10,11 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "arrays/array_numpy.h"
-#include "convert/dlpack.h"
-#include "convert/numpy_dtype.h"
 #include "convert/reading.h"
-#include "convert/view_checks.h"
 #include "module/pybind_objects.h"
 #include "module/python_module.h"
 
@@ -22,6 +18,24 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
+
+constexpr char kExchangeAttribute[] = "__dlpack_c_exchange_api__";
+constexpr char kExchangeCapsule[] = "dlpack_exchange_api";
+
+/// Holds the functions at which the exchange capsule of a type points. It lives
+/// as long as the process. The functions need the GIL. If they do not return 0,
+/// they set a Python error. They synchronise nothing.
+struct ExchangeApi {
+  std::uint32_t major;
+  std::uint32_t minor;
+  const ExchangeApi* previous;  // an older major version, or null
+  void (*allocate)();           // not called here, nor is `to_object`
+  int (*to_managed)(void* object, dlpack::ManagedVersioned** out);
+  void (*to_object)();
+  int (*to_tensor)(void* object,
+                   dlpack::Tensor* out);  // may be null; owns nothing
+  void (*current_stream)();               // not called here
+};
 
 // Describes an object's memory as the C functions of its type do, by DLPack's
 // exchange API. It is not valid if there are no functions or if they fail. It
@@ -48,7 +62,7 @@ class Exchanged {
   }
 
  private:
-  bool read(const dlpack::ExchangeApi& api, PyObject* object, bool is_written);
+  bool read(const ExchangeApi& api, PyObject* object, bool is_written);
 
   dlpack::Tensor tensor_;
   dlpack::ManagedVersioned* managed_ = nullptr;  // owned
@@ -57,7 +71,7 @@ class Exchanged {
 
 struct KnownType {
   PyTypeObject* type = nullptr;  // owned: a new type must not get its address
-  const dlpack::ExchangeApi* api = nullptr;
+  const ExchangeApi* api = nullptr;
   bool has_gradients = false;
 };
 
@@ -65,11 +79,10 @@ PyObject* requires_grad_name() {
   return made_once([] { return PyUnicode_InternFromString("requires_grad"); });
 }
 
-const dlpack::ExchangeApi* api_from(const py::object& capsule) {
-  if (PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeCapsule) == 0)
-    return nullptr;
-  const auto* api = static_cast<const dlpack::ExchangeApi*>(
-      PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeCapsule));
+const ExchangeApi* api_from(const py::object& capsule) {
+  if (PyCapsule_IsValid(capsule.ptr(), kExchangeCapsule) == 0) return nullptr;
+  const auto* api = static_cast<const ExchangeApi*>(
+      PyCapsule_GetPointer(capsule.ptr(), kExchangeCapsule));
   while (api != nullptr && api->major != dlpack::kMajorVersion)
     api = api->previous;
   return api;
@@ -80,11 +93,11 @@ const dlpack::ExchangeApi* api_from(const py::object& capsule) {
 constexpr std::array kOwnWays = {"__dlpack__", "__dlpack_device__",
                                  "__torch_dispatch__"};
 
-const dlpack::ExchangeApi* find_api(const py::type& type) {
+const ExchangeApi* find_api(const py::type& type) {
   for (const py::handle base : type.attr("__mro__")) {
     const py::object names = base.attr("__dict__");
-    if (names.contains(dlpack::kExchangeAttribute))
-      return api_from(type.attr(dlpack::kExchangeAttribute));
+    if (names.contains(kExchangeAttribute))
+      return api_from(type.attr(kExchangeAttribute));
     if (std::any_of(kOwnWays.begin(), kOwnWays.end(),
                     [&](const char* way) { return names.contains(way); }))
       return nullptr;
@@ -138,7 +151,7 @@ Exchanged::Exchanged(PyObject* object, bool is_written) noexcept {
   if (!is_valid_) PyErr_Clear();
 }
 
-bool Exchanged::read(const dlpack::ExchangeApi& api, PyObject* object,
+bool Exchanged::read(const ExchangeApi& api, PyObject* object,
                      bool is_written) {
   // A plain tensor is cheaper but has no flags.
   if (!is_written && api.to_tensor != nullptr)
@@ -157,30 +170,6 @@ Exchanged::~Exchanged() {
     managed_->deleter(managed_);
 }
 
-MemoryKind memory_at(int type, int device) noexcept {
-  const bool is_cuda = type == dlpack::kCuda || type == dlpack::kCudaManaged;
-  const bool is_host = type == dlpack::kCpu || type == dlpack::kCudaHost;
-  return {is_cuda || is_host, is_cuda, device};
-}
-
-bool is_in(const MemoryKind& wanted, dlpack::DlpackDevice device) noexcept {
-  const MemoryKind found = memory_at(device.type, device.id);
-  return found.is_known && found.is_cuda == wanted.is_cuda &&
-         (!found.is_cuda || found.device == wanted.device);
-}
-
-DType dtype_from_dlpack(dlpack::DataType type, Role role) {
-  for (std::size_t i = 0; i < kDTypeCount; ++i) {
-    const auto dtype = static_cast<DType>(i);
-    const dlpack::DataType known = dlpack_type_of(dtype);
-    if (type.code == known.code && type.bits == known.bits && type.lanes == 1)
-      return dtype;
-  }
-  refuse(role, known_dtypes(),
-         "DLPack type code " + std::to_string(type.code) + " of " +
-             std::to_string(type.bits) + " bits");
-}
-
 void check_version(std::uint32_t major, Role role) {
   if (major == dlpack::kMajorVersion) return;
   refuse(role, "DLPack of version " + std::to_string(dlpack::kMajorVersion),
@@ -191,25 +180,10 @@ void check_version(std::uint32_t major, Role role) {
 // __dlpack_device__.
 void check_place(const MemoryKind& wanted, dlpack::DlpackDevice device,
                  Role role) {
-  if (is_in(wanted, device)) return;
+  if (dlpack::is_in(wanted, device)) return;
   refuse(role, "memory on the device that __dlpack_device__ returns",
          "DLPack device type " + std::to_string(device.type) + ", number " +
              std::to_string(device.id));
-}
-
-TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
-  TensorView view;
-  view.dtype = dtype_from_dlpack(tensor.dtype, role);
-  set_shape(view, role, tensor.ndim, tensor.shape);
-  set_strides(view, role, tensor.strides, 1);
-  view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  // No memory is below this address. It is a part of a tensor without memory,
-  // such as PyTorch's fake tensors.
-  constexpr std::uintptr_t kLowestAddress = 1 << 16;
-  if (reinterpret_cast<std::uintptr_t>(view.data) < kLowestAddress)
-    view.data = nullptr;
-  check_reach(view, role);
-  return view;
 }
 
 bool is_true(PyObject* object, const char* method) {
@@ -266,17 +240,18 @@ MemoryKind memory_of(PyObject* object) {
       py::reinterpret_borrow<py::object>(object).attr(kWhat)();
   const py::tuple place = items_of(given, kWhat);
   if (place.size() != 2) refuse_type(kWhat, "two integers", given);
-  return memory_at(integer_as<int>(place[0], kWhat),
-                   integer_as<int>(place[1], kWhat));
+  return dlpack::memory_of(
+      {integer_as<int>(place[0], kWhat), integer_as<int>(place[1], kWhat)});
 }
 
 ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
                            Role role) {
   const bool is_written = role.input < 0;
   const Exchanged found(object, is_written);
-  if (!found.is_valid() || !is_in(wanted, found.tensor().device)) return {};
+  if (!found.is_valid() || !dlpack::is_in(wanted, found.tensor().device))
+    return {};
   ForeignView foreign;
-  foreign.view = view_tensor(found.tensor(), role);
+  foreign.view = dlpack::view_of(found.tensor(), role);
   check_unmarked(object, foreign.view, role);
   foreign.view.read_only = found.is_read_only();
   foreign.keep = py::reinterpret_borrow<py::object>(object);
@@ -290,7 +265,7 @@ ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role) {
   const CapsuleContent found = dlpack_of(foreign.keep.ptr());
   if (found.versioned != nullptr) check_version(found.versioned->major, role);
   check_place(wanted, found.tensor->device, role);
-  foreign.view = view_tensor(*found.tensor, role);
+  foreign.view = dlpack::view_of(*found.tensor, role);
   check_unmarked(object, foreign.view, role);
   foreign.view.read_only =
       found.versioned != nullptr &&
@@ -299,13 +274,13 @@ ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role) {
 }
 
 CapsuleContent dlpack_of(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {
+  if (PyCapsule_IsValid(capsule, kVersionedCapsule) != 0) {
     const auto* managed = static_cast<const dlpack::ManagedVersioned*>(
-        PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
+        PyCapsule_GetPointer(capsule, kVersionedCapsule));
     return {&managed->tensor, managed};
   }
   const auto* managed = static_cast<const dlpack::Managed*>(
-      PyCapsule_GetPointer(capsule, dlpack::kCapsule));
+      PyCapsule_GetPointer(capsule, kCapsule));
   if (managed == nullptr) throw py::error_already_set();
   return {&managed->tensor, nullptr};
 }

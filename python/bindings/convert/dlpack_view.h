@@ -3,16 +3,14 @@
 #include <Python.h>
 
 #include "convert/array_view.h"
-#include "convert/dlpack.h"
+#include "gpuos/dlpack.h"
 
 namespace gpuos::python {
 
-/// Names the memory of an array.
-struct MemoryKind {
-  bool is_known = false;
-  bool is_cuda = false;
-  int device = 0;
-};
+inline constexpr char kCapsule[] = "dltensor";
+inline constexpr char kVersionedCapsule[] = "dltensor_versioned";
+
+using dlpack::MemoryKind;
 
 /// Returns the memory that a DLPack producer reports for its data. This calls
 /// Python code.

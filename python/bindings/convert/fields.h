@@ -13,6 +13,8 @@
 
 #include "convert/reading.h"
 #include "gpuos/error.h"
+#include "gpuos/options.h"
+#include "gpuos/stats.h"
 
 namespace gpuos::python {
 
@@ -140,5 +142,15 @@ void set_fields(Owner& to, std::span<const Field<Owner>> fields,
                pybind11::reinterpret_borrow<pybind11::object>(value));
   }
 }
+
+/// Returns RuntimeOptions from keyword arguments. None or a missing one means
+/// the default.
+/// Throws: InvalidArgument for an unknown name or a value out of range.
+RuntimeOptions options_from(const pybind11::kwargs& given);
+
+pybind11::dict options_to_dict(const RuntimeOptions& options);
+
+/// Returns every member by its name.
+pybind11::dict stats_to_dict(const Stats& stats);
 
 }  // namespace gpuos::python

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convert/reading.h"
+#include "gpuos/dlpack.h"
 #include "gpuos/error.h"
 #include "module/python_module.h"
 #include "module/without_gil.h"
@@ -58,15 +59,6 @@ std::optional<DType> dtype_of_others(PyObject* descriptor) {
   return known && package_of(*known) != kNumPy ? known : std::nullopt;
 }
 
-std::string join_known_dtypes() {
-  std::string text = "dtype ";
-  for (std::size_t i = 0; i < kDTypeCount; ++i) {
-    if (i > 0) text += i + 1 < kDTypeCount ? ", " : " or ";
-    text += name_of(static_cast<DType>(i));
-  }
-  return text + " in native byte order";
-}
-
 }  // namespace
 
 void fetch_numpy() {
@@ -93,11 +85,6 @@ void fetch_numpy() {
   }
   if (collected) PyGC_Enable();
   if (error) std::rethrow_exception(error);
-}
-
-const std::string& known_dtypes() {
-  static const std::string text = join_known_dtypes();
-  return text;
 }
 
 std::optional<DType> dtype_from_numpy(PyObject* descriptor) {

@@ -13,10 +13,6 @@ namespace gpuos::python {
 /// Throws: the errors of `import numpy`.
 void fetch_numpy();
 
-/// Returns "dtype float32, ... or complex64 in native byte order", for
-/// messages.
-const std::string& known_dtypes();
-
 /// Returns nothing for an unknown dtype and for another byte order.
 std::optional<DType> dtype_from_numpy(PyObject* descriptor);
 

@@ -1,4 +1,3 @@
-#include "convert/options.h"
 
 #include <chrono>
 #include <string>

@@ -167,6 +167,12 @@ std::string shown(py::handle object) {
   return text;
 }
 
+std::string type_text(py::handle object) {
+  const auto type = py::type::of(object);
+  return shown(type.attr("__module__")) + "." +
+         shown(type.attr("__qualname__"));
+}
+
 std::string kind_shown(py::handle object) {
   std::string kind = Py_TYPE(object.ptr())->tp_name;
   constexpr std::string_view kOwn = "gpuos._core.";

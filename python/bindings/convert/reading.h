@@ -71,6 +71,9 @@ std::string whole_text(pybind11::handle object);
 /// Returns the object's repr(), cut if it is long.
 std::string shown(pybind11::handle object);
 
+/// Returns "module.Type" of an object.
+std::string type_text(pybind11::handle object);
+
 /// Returns the type's name, and the number if it is one: "float 2.5".
 std::string kind_shown(pybind11::handle object);
 

@@ -6,7 +6,7 @@
 #include "arrays/array.h"
 #include "convert/array_view.h"
 #include "convert/keywords.h"
-#include "convert/view_checks.h"
+#include "convert/reading.h"
 #include "gpuos/error.h"
 #include "values/value_object.h"
 

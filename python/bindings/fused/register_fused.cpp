@@ -86,7 +86,8 @@ PyObject* replace(PyObject* self, PyObject* function) noexcept {
   return guarded([&] {
     const py::object runtime = as_instance(self)->fused->runtime();
     if (!runtime.is_none())
-      runtime.cast<RuntimeObject&>().check_no_transaction("replace");
+      python_module("gpuos.runtime_methods")
+          .attr("check_no_transaction")(runtime, "replace");
     const auto next =
         python_module("gpuos.fusing")
             .attr("_replacement")(py::handle(self), py::handle(function));

@@ -97,7 +97,6 @@ void register_jit_options(py::module_& module) {
     type.def_property_readonly(
         each.name,
         [get = each.get](const JitOptions& self) { return get(self); });
-  add_repr(type);
 }
 
 }  // namespace gpuos::python

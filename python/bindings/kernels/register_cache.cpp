@@ -3,11 +3,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
 #include "gpuos/version.h"
-#include "module/python_methods.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 
@@ -42,89 +42,51 @@ std::pair<std::uint64_t, std::uint64_t> pair_of(const CacheRemoval& removal) {
   return {removal.files, removal.bytes};
 }
 
-constexpr char kHome[] = "gpuos.cache";
+py::tuple level_of(const CacheLevel& l) {
+  return py::make_tuple(path_text(l.folder), path_text(l.why_off),
+                        l.is_writable, l.entries, l.bytes);
+}
 
-void add_classes(py::module_& module) {
-  auto level = add_result_class<CacheLevel>(module, "CacheLevel", kHome);
-  level
-      .def_property_readonly(
-          "folder", [](const CacheLevel& l) { return path_text(l.folder); })
-      .def_property_readonly(
-          "why_off", [](const CacheLevel& l) { return path_text(l.why_off); })
-      .def_readonly("is_writable", &CacheLevel::is_writable)
-      .def_readonly("entries", &CacheLevel::entries)
-      .def_readonly("bytes", &CacheLevel::bytes);
-  add_repr(level);
-  auto info = add_result_class<CacheInfo>(module, "CacheInfo", kHome);
-  info.def_readonly("own", &CacheInfo::own)
-      .def_readonly("read_only", &CacheInfo::read_only)
-      .def_readonly("max_bytes", &CacheInfo::max_bytes);
-  add_repr(info);
-  auto image = add_result_class<CachedImage>(module, "CachedImage", kHome);
-  image
-      .def_property_readonly(
-          "path", [](const CachedImage& i) { return path_text(i.path); })
-      .def_readonly("is_read_only", &CachedImage::is_read_only)
-      .def_property_readonly(
-          "state",
-          [](const CachedImage& image) { return name_of(image.state); })
-      .def_property_readonly(
-          "problem", [](const CachedImage& i) { return path_text(i.problem); })
-      .def_property_readonly(
-          "name", [](const CachedImage& i) { return path_text(i.name); })
-      .def_readonly("arch", &CachedImage::arch)
-      .def_readonly("registers", &CachedImage::registers)
-      .def_readonly("bytes", &CachedImage::bytes)
-      .def_readonly("used", &CachedImage::used);
-  add_repr(image);
+py::list paths_of(const std::vector<std::string>& paths) {
+  py::list texts;
+  for (const std::string& path : paths) texts.append(path_text(path));
+  return texts;
 }
 
 }  // namespace
 
+// gpuos/cache.py and gpuos/diagnosis.py make named tuples of these.
 void register_cache(py::module_& module) {
-  add_classes(module);
+  module.attr("__version__") = version();
   module.def("_cache_info", [] {
-    const WithoutGil no_gil;
-    return cache_info();
+    const CacheInfo info = released(&cache_info);
+    return py::make_tuple(level_of(info.own), level_of(info.read_only),
+                          info.max_bytes);
   });
   module.def("_cached_images", [] {
-    const WithoutGil no_gil;
-    return cached_images();
+    py::list images;
+    for (const CachedImage& i : released(&cached_images))
+      images.append(py::make_tuple(path_text(i.path), i.is_read_only,
+                                   name_of(i.state), path_text(i.problem),
+                                   path_text(i.name), i.arch, i.registers,
+                                   i.bytes, i.used));
+    return images;
   });
   module.def(
       "_prune_cache",
       [](std::uint64_t max_bytes) {
-        const WithoutGil no_gil;
-        return pair_of(prune_cache(max_bytes));
+        return pair_of(released([&] { return prune_cache(max_bytes); }));
       },
       py::arg("max_bytes"));
-  module.def("_clear_cache", [] {
-    const WithoutGil no_gil;
-    return pair_of(clear_cache());
+  module.def("_clear_cache", [] { return pair_of(released(&clear_cache)); });
+  module.def("_diagnose", [] {
+    py::list findings;
+    for (const Finding& f : released(&diagnose))
+      findings.append(py::make_tuple(f.what, f.found, f.version,
+                                     path_text(f.where), path_text(f.hint),
+                                     paths_of(f.searched)));
+    return findings;
   });
-}
-
-void register_diagnose(py::module_& module) {
-  module.attr("__version__") = version();
-
-  auto type = add_result_class<Finding>(module, "Finding");
-  type.def_readonly("what", &Finding::what)
-      .def_readonly("found", &Finding::found)
-      .def_readonly("version", &Finding::version)
-      .def_property_readonly(
-          "where",
-          [](const Finding& finding) { return path_text(finding.where); })
-      .def_property_readonly(
-          "hint",
-          [](const Finding& finding) { return path_text(finding.hint); })
-      .def_property_readonly("searched", [](const Finding& finding) {
-        py::list places;
-        for (const std::string& place : finding.searched)
-          places.append(path_text(place));
-        return places;
-      });
-  add_repr(type);
-
   module.def(
       "_add_library_dir",
       [](const py::object& path) {
@@ -134,10 +96,6 @@ void register_diagnose(py::module_& module) {
         add_library_dir(std::string(py::reinterpret_steal<py::bytes>(bytes)));
       },
       py::arg("path"));
-  module.def("_diagnose", [] {
-    const WithoutGil no_gil;
-    return diagnose();
-  });
 }
 
 }  // namespace gpuos::python

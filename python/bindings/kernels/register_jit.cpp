@@ -29,19 +29,6 @@ std::string source_text(const py::object& source) {
   return text_of(source, "source");
 }
 
-/// Holds the arguments of JitModule() while it runs.
-struct ModuleRequest {
-  const py::object& source;
-  const py::object& name_expressions;
-  const py::object& headers;
-  const py::object& include_dirs;
-  const py::object& options;
-  const py::object& path;
-  const py::object& image;
-  const py::object& name;
-  int device = 0;
-};
-
 std::vector<std::string> names_from(const py::object& expressions) {
   if (PyUnicode_Check(expressions.ptr()) != 0)
     throw py::type_error(
@@ -58,29 +45,18 @@ std::vector<JitHeader> headers_from(const py::object& headers) {
   return made;
 }
 
-JitSource source_from(const ModuleRequest& asked) {
-  return {
-      .source = source_text(asked.source),
-      .name_expressions = names_from(asked.name_expressions),
-      .headers = headers_from(asked.headers),
-      .include_dirs = folders_of(asked.include_dirs, "include_dirs"),
-      .options = jit_options_from(asked.options),
-      .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
-}
-
 // Returns a module of an image. gpuos/compiling.py checks the arguments and
 // reads the file, so a missing one raises FileNotFoundError.
-std::unique_ptr<JitModule> module_of_image(const ModuleRequest& asked) {
+template <typename... Arguments>
+std::unique_ptr<JitModule> module_of_image(int device,
+                                           const Arguments&... arguments) {
   const py::tuple origin =
-      python_module("gpuos.compiling")
-          .attr("image_of")(asked.source, asked.path, asked.image, asked.name,
-                            asked.name_expressions, asked.headers,
-                            asked.include_dirs, asked.options);
+      python_module("gpuos.compiling").attr("image_of")(arguments...);
   auto image = origin[0].cast<std::string>();
   std::string name = text_of(origin[1], "name");
   const WithoutGil no_gil;
   return std::make_unique<JitModule>(
-      JitModule::from_image(std::move(image), std::move(name), asked.device));
+      JitModule::from_image(std::move(image), std::move(name), device));
 }
 
 std::unique_ptr<JitModule> make_module(
@@ -88,14 +64,15 @@ std::unique_ptr<JitModule> make_module(
     const py::object& headers, const py::object& include_dirs,
     const py::object& options, const py::object& path, const py::object& image,
     const py::object& name, int device, const std::stop_source* stop) {
-  const ModuleRequest asked{source,  name_expressions,
-                            headers, include_dirs,
-                            options, path,
-                            image,   name,
-                            device};
   if (source.is_none() || !path.is_none() || !image.is_none())
-    return module_of_image(asked);
-  JitSource made = source_from(asked);
+    return module_of_image(device, source, path, image, name, name_expressions,
+                           headers, include_dirs, options);
+  JitSource made{.source = source_text(source),
+                 .name_expressions = names_from(name_expressions),
+                 .headers = headers_from(headers),
+                 .include_dirs = folders_of(include_dirs, "include_dirs"),
+                 .options = jit_options_from(options),
+                 .name = name.is_none() ? "module.cu" : text_of(name, "name")};
   const std::stop_token token =
       stop == nullptr ? std::stop_token() : stop->get_token();
   return interruptible([&] {
@@ -137,32 +114,16 @@ std::uint64_t replace_source(JitModule& module, const py::object& source,
   return interruptible([&] { return module.replace(std::move(made)); });
 }
 
-Kernel kernel_of(const JitModule& module, const std::string& name) {
-  const WithoutGil no_gil;
-  return module.kernel(name);
-}
-
-// Calls `what` without the GIL. A thread that replaces the module may hold its
-// lock and wait for the GIL.
-std::string told(const JitModule& module,
-                 std::string (JitModule::*what)() const) {
-  const WithoutGil no_gil;
-  return (module.*what)();
-}
-
-void register_module_info(py::module_& module) {
-  auto type = add_result_class<ModuleInfo>(module, "ModuleInfo");
-  type.def_readonly("name", &ModuleInfo::name)
-      .def_readonly("device", &ModuleInfo::device)
-      .def_readonly("bytes", &ModuleInfo::bytes)
-      .def_property_readonly("holders", [](const ModuleInfo& self) {
-        py::dict holders;
-        for (const ModuleHolder& holder : self.holders)
-          holders[py::str(holder.what)] = holder.count;
-        return holders;
-      });
-  add_repr(type);
-  module.def("modules", &ModuleRegistry::list);
+py::list modules() {
+  const py::object info = python_module("gpuos.compiling").attr("ModuleInfo");
+  py::list all;
+  for (const ModuleInfo& one : ModuleRegistry::list()) {
+    py::dict holders;
+    for (const ModuleHolder& holder : one.holders)
+      holders[py::str(holder.what)] = holder.count;
+    all.append(info(one.name, one.device, one.bytes, holders));
+  }
+  return all;
 }
 
 }  // namespace
@@ -173,7 +134,7 @@ void register_jit(py::module_& module) {
     return self.request_stop();
   });
   register_jit_options(module);
-  register_module_info(module);
+  module.def("modules", &modules);
   module.def(
       "synchronize",
       [](const py::object& stream, int device) {
@@ -190,9 +151,9 @@ void register_jit(py::module_& module) {
            py::arg("path") = py::none(), py::arg("image") = py::none(),
            py::arg("name") = py::none(), py::arg("device") = 0,
            py::arg("_stop") = py::none())
-      .def("__getitem__", &kernel_of, py::arg("name"))
-      .def("kernel", &kernel_of, py::arg("name"))
-      .def("get_function", &kernel_of, py::arg("name"))
+      .def("__getitem__", without_gil(&JitModule::kernel), py::arg("name"))
+      .def("kernel", without_gil(&JitModule::kernel), py::arg("name"))
+      .def("get_function", without_gil(&JitModule::kernel), py::arg("name"))
       .def(
           "global_address",
           [](const JitModule& self, const std::string& name) {
@@ -208,23 +169,15 @@ void register_jit(py::module_& module) {
            py::arg("headers") = py::none(),
            py::arg("include_dirs") = py::none(),
            py::arg("options") = py::none())
-      .def_property_readonly("version",
-                             [](const JitModule& self) {
-                               const WithoutGil no_gil;
-                               return self.version();
-                             })
-      .def_property_readonly("image",
-                             [](const JitModule& self) {
-                               return py::bytes(told(self, &JitModule::image));
-                             })
+      .def_property_readonly("version", without_gil(&JitModule::version))
       .def_property_readonly(
-          "log",
-          [](const JitModule& self) { return told(self, &JitModule::log); })
-      .def_property_readonly(
-          "arch",
-          [](const JitModule& self) { return told(self, &JitModule::arch); })
+          "image",
+          [](const JitModule& self) {
+            return py::bytes(without_gil(&JitModule::image)(self));
+          })
+      .def_property_readonly("log", without_gil(&JitModule::log))
+      .def_property_readonly("arch", without_gil(&JitModule::arch))
       .def_property_readonly("name", &JitModule::name);
-  add_repr(type);
   add_python_methods(type, "gpuos.variables", "read write");
 }
 

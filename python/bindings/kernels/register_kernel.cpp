@@ -8,7 +8,7 @@
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "kernels/kernel_arguments.h"
-#include "module/python_methods.h"
+#include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
 
@@ -46,65 +46,6 @@ void launch(const Kernel& kernel, const py::object& grid,
   kernel.launch(config, args);
 }
 
-// Calls a kernel with CuPy's arguments.
-void call_as_cupy(const Kernel& kernel, const py::object& grid,
-                  const py::object& block, const py::object& values,
-                  std::uint32_t shared_mem, const py::object& stream,
-                  bool cooperative, const py::object& cluster) {
-  launch(kernel, grid, block, values, shared_mem, stream, cooperative, cluster);
-}
-
-// Holds "kernel[grid, block]", which still needs the arguments.
-struct KernelLaunch {
-  Kernel kernel;
-  LaunchConfig config;
-  py::object stream;  // keeps the owner of config.stream
-};
-
-// Reads Numba's form: (grid, block), (grid, block, stream) or (grid, block,
-// stream, shared bytes).
-KernelLaunch configured(const Kernel& kernel, const py::object& key) {
-  const py::tuple parts =
-      py::isinstance<py::tuple>(key) ? py::tuple(key) : py::make_tuple(key);
-  if (parts.size() < 2 || parts.size() > 4)
-    throw InvalidArgument(
-        kernel.name() +
-        "[...]: expected [grid, block], [grid, block, stream] or [grid, "
-        "block, stream, shared_bytes], got " +
-        std::to_string(parts.size()) +
-        (parts.size() == 1 ? " value" : " values"));
-  KernelLaunch made{kernel, {}, py::none()};
-  made.config.grid = dim_from(parts[0], "grid");
-  made.config.block = dim_from(parts[1], "block");
-  if (parts.size() > 2) made.stream = parts[2];
-  made.config.stream = stream_from(made.stream.ptr());
-  if (parts.size() > 3)
-    made.config.shared_bytes =
-        integer_as<std::uint32_t>(parts[3], "shared_bytes");
-  return made;
-}
-
-void launch_configured(const KernelLaunch& self, const py::args& values) {
-  const KernelArgs args = arguments_from(values);
-  const WithoutGil no_gil;
-  self.kernel.launch(self.config, args);
-}
-
-// Calls `member` without the GIL, because a kernel that follows a session may
-// have to wait.
-template <typename Result, typename... Args>
-auto without_gil(Result (Kernel::*member)(Args...) const) {
-  return [member](const Kernel& self, Args... args) {
-    const WithoutGil no_gil;
-    return (self.*member)(args...);
-  };
-}
-
-std::string text_of_dim(const Dim3& dim) {
-  return "(" + std::to_string(dim.x) + ", " + std::to_string(dim.y) + ", " +
-         std::to_string(dim.z) + ")";
-}
-
 // Returns the text of the arguments: the value of a number, and the type of
 // others.
 std::string repr_of_arguments(const KernelArgs& self) {
@@ -122,59 +63,37 @@ std::string repr_of_arguments(const KernelArgs& self) {
   return "gpuos.KernelArgs(" + text + ")";
 }
 
-template <typename Type>
-void register_kernel_args(Type& type) {
-  type.def(py::init([](const py::args& values) {
-        return std::make_unique<KernelArgs>(arguments_from(values));
-      }))
-      .def("__len__", &KernelArgs::size)
-      .def("__repr__", &repr_of_arguments);
-}
-
-void register_attributes(py::module_& module) {
-  auto attributes =
-      add_result_class<KernelAttributes>(module, "KernelAttributes");
-  attributes.def_readonly("registers", &KernelAttributes::registers)
-      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes)
-      .def_readonly("local_bytes", &KernelAttributes::local_bytes)
-      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes)
-      .def_readonly("max_threads", &KernelAttributes::max_threads)
-      .def_readonly("max_dynamic_shared_bytes",
-                    &KernelAttributes::max_dynamic_shared_bytes);
-}
-
-void register_launch(py::module_& module) {
-  auto type = add_result_class<KernelLaunch>(module, "KernelLaunch");
-  type.def("__call__", &launch_configured)
-      .def("__repr__", [](const KernelLaunch& self) {
-        return "gpuos.KernelLaunch('" + self.kernel.name() + "', grid " +
-               text_of_dim(self.config.grid) + ", block " +
-               text_of_dim(self.config.block) + ")";
-      });
+py::object attributes(const Kernel& self) {
+  const KernelAttributes a = without_gil(&Kernel::attributes)(self);
+  return python_module("gpuos.compiling")
+      .attr("KernelAttributes")(a.registers, a.shared_bytes, a.local_bytes,
+                                a.constant_bytes, a.max_threads,
+                                a.max_dynamic_shared_bytes);
 }
 
 }  // namespace
 
 void register_kernel(py::module_& module) {
-  auto args = add_class<KernelArgs>(module, "KernelArgs");
-  register_kernel_args(args);
+  add_class<KernelArgs>(module, "KernelArgs")
+      .def(py::init([](const py::args& values) {
+        return std::make_unique<KernelArgs>(arguments_from(values));
+      }))
+      .def("__len__", &KernelArgs::size)
+      .def("__repr__", &repr_of_arguments);
+  module.def("_dim", [](const py::object& extent, const std::string& what) {
+    const Dim3 dim = dim_from(extent, what.c_str());
+    return py::make_tuple(dim.x, dim.y, dim.z);
+  });
 
-  register_attributes(module);
-  register_launch(module);
   auto type = add_result_class<Kernel>(module, "Kernel");
   type.def_property_readonly("name", &Kernel::name)
-      .def_property_readonly("attributes", without_gil(&Kernel::attributes))
+      .def_property_readonly("attributes", &attributes)
       .def_property_readonly("parameter_bytes",
                              without_gil(&Kernel::parameter_bytes))
       .def("launch", &launch, py::arg("grid"), py::arg("block"),
            py::arg("args") = py::tuple(), py::arg("shared_bytes") = 0,
            py::arg("stream") = py::none(), py::kw_only(),
            py::arg("cooperative") = false, py::arg("cluster") = py::none())
-      .def("__call__", &call_as_cupy, py::arg("grid"), py::arg("block"),
-           py::arg("args") = py::tuple(), py::kw_only(),
-           py::arg("shared_mem") = 0, py::arg("stream") = py::none(),
-           py::arg("cooperative") = false, py::arg("cluster") = py::none())
-      .def("__getitem__", &configured, py::arg("key"))
       .def("max_active_blocks", without_gil(&Kernel::max_active_blocks),
            py::arg("block"), py::arg("shared_bytes") = 0)
       .def(
@@ -185,7 +104,6 @@ void register_kernel(py::module_& module) {
             return std::pair(occupancy.min_grid, occupancy.block);
           },
           py::arg("shared_bytes") = 0);
-  add_repr(type);
 }
 
 }  // namespace gpuos::python

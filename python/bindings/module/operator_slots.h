@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <string_view>
 
 #include "gpuos/program_ops.h"
@@ -29,72 +28,36 @@ inline bool is_comparison(std::string_view name) {
          std::end(kComparisonNames);
 }
 
-// This class makes Python's operators slots of a type. Python calls them
-// without the cost of pybind11. The names serve code that looks for them.
-//
-// `Of` has these static functions of PyObject*: binary<Op>(x, y), unary<Op>(x),
-// positive(x), divmod(x, y), matmul(x, y), power(x, y, modulus) and compare(x,
-// y, operation). They return a new reference, or null with an error set.
-
-struct BinarySlot {
-  const char* name;
-  const char* reflected;
-  binaryfunc PyNumberMethods::* slot;
-  binaryfunc function;
-};
-struct UnarySlot {
-  const char* name;
-  unaryfunc PyNumberMethods::* slot;
-  unaryfunc function;
-};
-struct TypeOperators {
-  std::span<const BinarySlot> binary;
-  std::span<const UnarySlot> unary;
-  ternaryfunc power;
-  richcmpfunc compare;
-};
-
-/// Adds the slots of a table and the names of Python's special methods.
-void add_operator_slots(const pybind11::handle& type,
-                        const TypeOperators& table);
-
+/// Fills the slots of Python's operators before Python completes the type,
+/// which then makes the special methods. Python calls slots without the cost of
+/// pybind11.
+///
+/// `Of` has these static functions of PyObject*: binary<Op>(x, y),
+/// unary<Op>(x), positive(x), divmod(x, y), matmul(x, y), power(x, y, modulus)
+/// and compare(x, y, operation). They return a new reference, or null with an
+/// error set.
 template <typename Of>
-class OperatorSlots {
-  using N = PyNumberMethods;
-
- public:
-  static constexpr BinarySlot kBinary[] = {
-      {"__add__", "__radd__", &N::nb_add, Of::template binary<Op::Add>},
-      {"__sub__", "__rsub__", &N::nb_subtract,
-       Of::template binary<Op::Subtract>},
-      {"__mul__", "__rmul__", &N::nb_multiply,
-       Of::template binary<Op::Multiply>},
-      {"__truediv__", "__rtruediv__", &N::nb_true_divide,
-       Of::template binary<Op::Divide>},
-      {"__floordiv__", "__rfloordiv__", &N::nb_floor_divide,
-       Of::template binary<Op::FloorDivide>},
-      {"__mod__", "__rmod__", &N::nb_remainder,
-       Of::template binary<Op::Remainder>},
-      {"__divmod__", "__rdivmod__", &N::nb_divmod, Of::divmod},
-      {"__matmul__", "__rmatmul__", &N::nb_matrix_multiply, Of::matmul},
-      {"__and__", "__rand__", &N::nb_and, Of::template binary<Op::BitwiseAnd>},
-      {"__or__", "__ror__", &N::nb_or, Of::template binary<Op::BitwiseOr>},
-      {"__xor__", "__rxor__", &N::nb_xor, Of::template binary<Op::BitwiseXor>},
-      {"__lshift__", "__rlshift__", &N::nb_lshift,
-       Of::template binary<Op::LeftShift>},
-      {"__rshift__", "__rrshift__", &N::nb_rshift,
-       Of::template binary<Op::RightShift>},
-  };
-  static constexpr UnarySlot kUnary[] = {
-      {"__neg__", &N::nb_negative, Of::template unary<Op::Negative>},
-      {"__pos__", &N::nb_positive, Of::positive},
-      {"__abs__", &N::nb_absolute, Of::template unary<Op::Absolute>},
-      {"__invert__", &N::nb_invert, Of::template unary<Op::Invert>},
-  };
-
-  static void add_to(const pybind11::handle& type) {
-    add_operator_slots(type, {kBinary, kUnary, Of::power, Of::compare});
-  }
-};
+void fill_operator_slots(PyHeapTypeObject* type) {
+  PyNumberMethods& n = type->as_number;
+  n.nb_add = Of::template binary<Op::Add>;
+  n.nb_subtract = Of::template binary<Op::Subtract>;
+  n.nb_multiply = Of::template binary<Op::Multiply>;
+  n.nb_true_divide = Of::template binary<Op::Divide>;
+  n.nb_floor_divide = Of::template binary<Op::FloorDivide>;
+  n.nb_remainder = Of::template binary<Op::Remainder>;
+  n.nb_divmod = Of::divmod;
+  n.nb_matrix_multiply = Of::matmul;
+  n.nb_power = Of::power;
+  n.nb_and = Of::template binary<Op::BitwiseAnd>;
+  n.nb_or = Of::template binary<Op::BitwiseOr>;
+  n.nb_xor = Of::template binary<Op::BitwiseXor>;
+  n.nb_lshift = Of::template binary<Op::LeftShift>;
+  n.nb_rshift = Of::template binary<Op::RightShift>;
+  n.nb_negative = Of::template unary<Op::Negative>;
+  n.nb_positive = Of::positive;
+  n.nb_absolute = Of::template unary<Op::Absolute>;
+  n.nb_invert = Of::template unary<Op::Invert>;
+  type->ht_type.tp_richcompare = Of::compare;
+}
 
 }  // namespace gpuos::python

@@ -13,9 +13,4 @@ void add_python_methods(const pybind11::handle& type, const char* module,
 void add_python_properties(const pybind11::handle& type, const char* module,
                            const char* names);
 
-/// Adds the __repr__ of gpuos/object_texts.py.
-inline void add_repr(const pybind11::handle& type) {
-  add_python_methods(type, "gpuos.object_texts", "__repr__");
-}
-
 }  // namespace gpuos::python

@@ -2,12 +2,12 @@
 
 #include <pybind11/pybind11.h>
 
-#include <algorithm>
-#include <string>
-#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "convert/reading.h"
 #include "module/errors.h"
+#include "module/python_module.h"
 
 namespace py = pybind11;
 
@@ -30,103 +30,25 @@ Function as_function(PyCFunction function) {
   return reinterpret_cast<Function>(reinterpret_cast<void (*)()>(function));
 }
 
-void replace_all(std::string& text, std::string_view from,
-                 std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;
-       at += to.size())
-    text.replace(at, from.size(), to);
-}
-
-struct Expectation {
-  std::string name;    // empty, and so is `wanted`: nothing was expected
-  std::string wanted;  // "(shape: object)"
-  std::string self;    // the class of a method's first argument
-  bool is_class = false;
-};
-
-// Reads "empty(): incompatible function arguments. ...\n    1. (self:
-// gpuos.Runtime, shape: object) -> ...\n". Returns an empty result for another
-// text. The name of a property is not in the text.
-Expectation expectation_from(const std::string& text) {
-  const std::size_t name_end = text.find("(): incompatible ");
-  const std::size_t first = text.find("\n    1. ");
-  if (name_end == std::string::npos || first == std::string::npos) return {};
-  const std::size_t begin = first + 8;
-  std::string line = text.substr(begin, text.find('\n', begin) - begin);
-  line.erase(std::min(line.rfind(" -> "), line.size()));
-  Expectation made;
-  made.name = text.substr(0, name_end);
-  const std::size_t open = line.find('(');
-  if (open == std::string::npos) return {};
-  made.is_class = open > 0;
-  if (made.is_class) made.name = line.substr(0, open);
-  made.wanted = line.substr(open);
-  for (const std::string_view self : {"(self: ", "(arg0: "}) {
-    if (!made.wanted.starts_with(self)) continue;
-    const std::size_t end = made.wanted.find_first_of(",)");
-    made.self = made.wanted.substr(self.size(), end - self.size());
-    made.wanted.erase(1, made.wanted[end] == ',' ? end + 1 : end - 1);
-  }
-  for (std::string* part : {&made.name, &made.wanted, &made.self})
-    replace_all(*part, "gpuos._core.", part == &made.name ? "" : "gpuos.");
-  replace_all(made.wanted, "( ", "(");
-  return made;
-}
-
-bool is_of_class(py::handle object, const std::string& name) {
-  const std::size_t dot = name.find('.');
-  if (dot == std::string::npos) return true;  // any class
-  for (const py::handle kind : py::type::of(object).attr("__mro__")) {
-    const std::string own =
-        shown(kind.attr("__module__")) + "." + shown(kind.attr("__qualname__"));
-    if (own == name || own == "gpuos._core" + name.substr(dot)) return true;
-  }
-  return false;
-}
-
-// Holds the given arguments: the positional ones, then the named ones.
-class Given {
- public:
-  void add(py::handle name, py::handle value) {
-    if (!text_.empty()) text_ += ", ";
-    if (name) text_ += shown(name) + "=";
-    text_ += kind_shown(value);
-  }
-  const std::string& text() const noexcept { return text_; }
-
- private:
-  std::string text_;
-};
-
-// Replaces pybind11's error. `add_given` adds the arguments from an index on.
-template <typename AddGiven>
-void reword(py::handle self, AddGiven add_given) {
+// Replaces the text of pybind11's error.
+void reword(const py::tuple& args, const py::dict& keywords) {
   py::error_already_set refused;
-  const Expectation wanted = expectation_from(whole_text(refused.value()));
-  if (wanted.wanted.empty()) {
+  const py::object text =
+      python_module("gpuos.refusals")
+          .attr("reworded")(whole_text(refused.value()), args, keywords);
+  if (text.is_none())
     refused.restore();
-    return;
-  }
-  const std::string where = wanted.name.empty() ? "" : wanted.name + ": ";
-  std::string text = where + "expected " + wanted.wanted;
-  Given given;
-  const bool has_self = wanted.is_class || !wanted.self.empty();
-  if (!wanted.self.empty() && self && !is_of_class(self, wanted.self)) {
-    text = where + "expected a " + wanted.self + " as self";
-    given.add({}, self);
-  } else {
-    add_given(given, has_self ? 1 : 0);
-  }
-  PyErr_SetString(PyExc_TypeError,
-                  (text + ", got (" + given.text() + ")").c_str());
+  else
+    PyErr_SetObject(PyExc_TypeError, text.ptr());
 }
 
-template <typename Call, typename AddGiven>
-PyObject* in_our_words(Call call, PyObject* self, AddGiven add_given) noexcept {
+// Calls pybind11's function. `given` returns the arguments for an error.
+template <typename Call, typename Given>
+PyObject* in_our_words(Call call, Given given) noexcept {
   PyObject* result = guarded(call);
   if (result == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
     guarded([&]() -> PyObject* {
-      reword(self, add_given);
+      std::apply(reword, given());
       return nullptr;
     });
   }
@@ -152,14 +74,18 @@ PyObject* fast_call(PyObject* self, PyObject* const* args, Py_ssize_t count,
         if constexpr (kIsMethod) refuse_none(first_argument);
         return as_function<FastCall>(pybind11_call)(self, args, count, names);
       },
-      first_argument,
-      [&](Given& given, Py_ssize_t first) {
+      [&] {
         const Py_ssize_t positional =
             PyVectorcall_NARGS(static_cast<std::size_t>(count));
-        for (Py_ssize_t i = first; i < positional; ++i) given.add({}, args[i]);
+        py::tuple all(positional);
+        for (Py_ssize_t i = 0; i < positional; ++i)
+          all[static_cast<std::size_t>(i)] = py::handle(args[i]);
+        py::dict keywords;
         const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
         for (Py_ssize_t i = 0; i < named; ++i)
-          given.add(PyTuple_GET_ITEM(names, i), args[positional + i]);
+          keywords[py::handle(PyTuple_GET_ITEM(names, i))] =
+              py::handle(args[positional + i]);
+        return std::pair(all, keywords);
       });
 }
 
@@ -172,16 +98,11 @@ PyObject* tuple_call(PyObject* self, PyObject* args, PyObject* names) noexcept {
         if constexpr (kIsMethod) refuse_none(first_argument);
         return as_function<TupleCall>(pybind11_call)(self, args, names);
       },
-      first_argument,
-      [&](Given& given, Py_ssize_t first) {
-        const Py_ssize_t count = PyTuple_GET_SIZE(args);
-        for (Py_ssize_t i = first; i < count; ++i)
-          given.add({}, PyTuple_GET_ITEM(args, i));
-        PyObject* name = nullptr;
-        PyObject* value = nullptr;
-        Py_ssize_t at = 0;
-        while (names != nullptr && PyDict_Next(names, &at, &name, &value) != 0)
-          given.add(name, value);
+      [&] {
+        return std::pair(py::reinterpret_borrow<py::tuple>(args),
+                         names == nullptr
+                             ? py::dict()
+                             : py::reinterpret_borrow<py::dict>(names));
       });
 }
 

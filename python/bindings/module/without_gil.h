@@ -42,4 +42,21 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+/// Calls `work` without the GIL.
+template <typename Work>
+auto released(Work work) {
+  const WithoutGil no_gil;
+  return work();
+}
+
+/// Returns a function that calls `member` without the GIL. Another thread may
+/// hold a lock of the object and wait for the GIL.
+template <typename Class, typename Result, typename... Args>
+auto without_gil(Result (Class::*member)(Args...) const) {
+  return [member](const Class& self, Args... args) {
+    const WithoutGil no_gil;
+    return (self.*member)(args...);
+  };
+}
+
 }  // namespace gpuos::python

@@ -1,23 +1,30 @@
+// Binds gpuos.Operator, its versions and gpuos.Alias. gpuos/runtime_methods.py
+// has the methods that make and change operators, and calls the functions
+// below.
+#include <pybind11/complex.h>
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "convert/casters.h"
+#include "convert/reading.h"
 #include "gpuos/error.h"
 #include "module/python_methods.h"
-#include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
-#include "runtime/definition.h"
 #include "runtime/operator_object.h"
 #include "runtime/runtime_object.h"
+#include "runtime/waiting.h"
 
 namespace py = pybind11;
 
 namespace gpuos::python {
-
 PyTypeObject* operator_type = nullptr;
 PyTypeObject* alias_type = nullptr;
 
@@ -45,31 +52,173 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
 
 namespace {
 
-py::dict dtypes_of(const std::vector<Parameter>& params) {
+using ObjectFields = std::tuple<int, py::bytes, std::string>;
+using Param = std::tuple<std::string, DType, std::optional<Scalar>>;
+
+// Holds the members of an OperatorDefinition, in the order of Fields in
+// gpuos/definitions.py.
+using Fields =
+    std::tuple<std::string, std::string, std::optional<ObjectFields>,
+               std::vector<Param>, std::vector<DType>, std::vector<std::string>,
+               int, bool, bool, std::optional<bool>>;
+
+OperatorDefinition definition_from(std::string name, const Fields& fields) {
+  OperatorDefinition made;
+  made.name = std::move(name);
+  std::optional<ObjectFields> object;
+  std::vector<Param> params;
+  std::tie(made.expression, made.source, object, params, made.dtypes,
+           made.input_names, made.inputs, made.elementwise, made.tiered,
+           made.checked) = fields;
+  if (object)
+    made.object =
+        DeviceObject{static_cast<DeviceObject::Kind>(std::get<0>(*object)),
+                     std::get<1>(*object), std::get<2>(*object)};
+  for (Param& param : params)
+    made.params.push_back(std::make_from_tuple<Parameter>(std::move(param)));
+  return made;
+}
+
+Fields fields_of(const OperatorDefinition& of) {
+  std::optional<ObjectFields> object;
+  // PTX is a text, but the encoding of its comments is unknown.
+  if (of.object)
+    object = {static_cast<int>(of.object->kind), of.object->bytes,
+              of.object->symbol};
+  std::vector<Param> params;
+  for (const Parameter& param : of.params)
+    params.emplace_back(param.name, param.dtype, param.default_value);
+  return {of.expression,  of.source, object,         params,    of.dtypes,
+          of.input_names, of.inputs, of.elementwise, of.tiered, of.checked};
+}
+
+// Returns the fields as they are stored, and their digest.
+std::pair<Fields, std::string> normal_definition(const std::string& name,
+                                                 const Fields& fields) {
+  OperatorDefinition given = definition_from(name, fields);
+  if (given.object && given.object->symbol.empty()) given.object->symbol = name;
+  return {fields_of(given), digest_of(given)};
+}
+
+std::tuple<std::string, Fields, std::uint64_t> current_definition(
+    const OperatorObject& self) {
+  const Operator& op = self.op;
+  const OperatorVersion now = released([&] { return op.current(); });
+  if (now.definition == nullptr)
+    throw InvalidArgument(
+        op.name() + (now.is_builtin
+                         ? ": expected an operator with a definition, got one "
+                           "that is built in; every runtime has it: send its "
+                           "name"
+                         : ": expected an operator with a definition, got one "
+                           "of a Session; send the text of its cells"));
+  return {now.definition->name, fields_of(*now.definition), now.number};
+}
+
+OperatorPtr remembered(RuntimeObject& self, const Operator& op,
+                       const OperatorDefinition& definition) {
+  auto made = std::make_shared<OperatorObject>(&self, op, definition);
+  self.remember(made);
+  return made;
+}
+
+OperatorPtr define_one(RuntimeObject& self, const std::string& name,
+                       const Fields& fields) {
+  const OperatorDefinition given = definition_from(name, fields);
+  return remembered(
+      self, interruptible([&] { return self.core().define(given); }), given);
+}
+
+std::vector<OperatorPtr> define_many(
+    RuntimeObject& self,
+    const std::vector<std::pair<std::string, Fields>>& given) {
+  std::vector<OperatorDefinition> definitions;
+  for (const auto& [name, fields] : given)
+    definitions.push_back(definition_from(name, fields));
+  const std::vector<Operator> operators =
+      interruptible([&] { return self.core().define_many(definitions); });
+  std::vector<OperatorPtr> made;
+  for (std::size_t i = 0; i < operators.size(); ++i)
+    made.push_back(remembered(self, operators[i], definitions[i]));
+  return made;
+}
+
+// Makes all changes or none. A change is the replaced operator or None, its
+// expected version, the name and the fields.
+void change_operators(
+    RuntimeObject& self,
+    const std::vector<
+        std::tuple<OperatorPtr, std::uint64_t, std::string, Fields>>& given) {
+  std::vector<OperatorChange> changes;
+  for (const auto& [op, expected, name, fields] : given)
+    changes.push_back({definition_from(name, fields),
+                       op == nullptr ? Operator() : op->op, expected});
+  const std::vector<Operator> operators =
+      interruptible([&] { return self.core().change(changes); });
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (changes[i].replaces.record() == nullptr)
+      remembered(self, operators[i], changes[i].definition);
+}
+
+std::uint64_t replace_operator(RuntimeObject& self, const OperatorObject& op,
+                               const std::string& name, const Fields& fields,
+                               std::uint64_t expected) {
+  const OperatorDefinition given = definition_from(name, fields);
+  return interruptible(
+      [&] { return self.core().replace(op.op, given, expected); });
+}
+
+// Returns the operator, the name in its definition and the fields that
+// replace() keeps.
+std::tuple<OperatorPtr, std::string, Fields> replaced_operator(
+    RuntimeObject& self, const py::object& op) {
+  const OperatorPtr known = self.resolve(op.ptr());
+  return {known, known->definition.name, fields_of(known->definition)};
+}
+
+void undefine(RuntimeObject& self, const py::object& op) {
+  const OperatorPtr target = self.resolve(op.ptr());
+  {
+    const WithoutGil no_gil;
+    self.core().undefine(target->op);
+  }
+  self.forget(target->op.name());
+}
+
+std::shared_ptr<AliasObject> alias(const std::shared_ptr<RuntimeObject>& self,
+                                   const std::string& name,
+                                   const py::object& op) {
+  const OperatorPtr target = self->resolve(op.ptr());
+  OperatorDefinition definition = target->definition;
+  definition.name = name;
+  auto made = std::make_shared<AliasObject>();
+  {
+    const WithoutGil no_gil;
+    made->alias = self->core().alias(name, target->op);
+  }
+  made->runtime = self;
+  made->as_operator = remembered(*self, made->alias.as_operator(), definition);
+  return made;
+}
+
+py::dict dtypes_by_name(const std::vector<Parameter>& params) {
   py::dict dtypes;
   for (const Parameter& param : params)
-    dtypes[py::str(param.name)] = py::str(std::string(name_of(param.dtype)));
+    dtypes[py::str(param.name)] = param.dtype;
   return dtypes;
 }
 
-}  // namespace
-
-py::object number_of(const Scalar& scalar) {
-  if (scalar.is_complex()) return py::cast(scalar.complex());
-  if (scalar.is_above_int64())
-    return py::int_(static_cast<std::uint64_t>(scalar.integer()));
-  if (scalar.is_integer()) return py::int_(scalar.integer());
-  return py::float_(scalar.real());
-}
-
-namespace {
-
-py::dict defaults_of(const std::vector<Parameter>& params) {
+py::dict defaults_by_name(const std::vector<Parameter>& params) {
   py::dict defaults;
   for (const Parameter& param : params)
     if (param.default_value)
-      defaults[py::str(param.name)] = number_of(*param.default_value);
+      defaults[py::str(param.name)] = *param.default_value;
   return defaults;
+}
+
+// Returns None for an empty text.
+py::object text_or_none(const std::string& text) {
+  return text.empty() ? py::object(py::none()) : py::str(text);
 }
 
 py::object input_names_of(const OperatorObject& self) {
@@ -78,61 +227,24 @@ py::object input_names_of(const OperatorObject& self) {
   return py::tuple(py::cast(names));
 }
 
-py::object expression_of(const OperatorObject& self) {
-  return text_or_none(self.op.expression());
-}
-
-std::vector<OperatorVersion> versions_of(const OperatorObject& self) {
-  const WithoutGil no_gil;
-  return self.op.versions();
+py::list versions_of(const OperatorObject& self) {
+  py::list all;
+  for (const OperatorVersion& v : released([&] { return self.op.versions(); }))
+    all.append(py::make_tuple(
+        v.number, v.before, text_or_none(v.expression), text_or_none(v.source),
+        dtypes_by_name(v.params), defaults_by_name(v.params),
+        text_or_none(v.symbol), v.is_builtin, v.is_current));
+  return all;
 }
 
 std::uint64_t version_of(const OperatorObject& self) {
-  const std::vector<OperatorVersion> versions = versions_of(self);
+  const auto versions = released([&] { return self.op.versions(); });
   return versions.empty() ? 0 : versions.back().number;
-}
-
-void register_version(py::module_& module) {
-  auto type = add_result_class<OperatorVersion>(module, "OperatorVersion");
-  type.def_readonly("number", &OperatorVersion::number)
-      .def_readonly("before", &OperatorVersion::before)
-      .def_property_readonly("expression",
-                             [](const OperatorVersion& self) {
-                               return text_or_none(self.expression);
-                             })
-      .def_property_readonly(
-          "source",
-          [](const OperatorVersion& self) { return text_or_none(self.source); })
-      .def_property_readonly(
-          "params",
-          [](const OperatorVersion& self) { return dtypes_of(self.params); })
-      .def_property_readonly(
-          "defaults",
-          [](const OperatorVersion& self) { return defaults_of(self.params); })
-      .def_property_readonly(
-          "symbol",
-          [](const OperatorVersion& self) { return text_or_none(self.symbol); })
-      .def_readonly("is_builtin", &OperatorVersion::is_builtin)
-      .def_readonly("is_current", &OperatorVersion::is_current);
-  add_repr(type);
 }
 
 std::string target_name(const AliasObject& self) {
   const WithoutGil no_gil;
   return self.alias.target().name();
-}
-
-void switch_to(AliasObject& self, const py::object& target) {
-  self.runtime->check_no_transaction("switch");
-  const OperatorPtr next = self.runtime->resolve(target.ptr());
-  const WithoutGil no_gil;
-  self.alias.switch_to(next->op);
-}
-
-void rollback(AliasObject& self) {
-  self.runtime->check_no_transaction("rollback");
-  const WithoutGil no_gil;
-  self.alias.rollback();
 }
 
 void register_alias(py::module_& module) {
@@ -145,14 +257,18 @@ void register_alias(py::module_& module) {
                              [](const AliasObject& self) {
                                return self.runtime->find(target_name(self));
                              })
-      .def("switch", &switch_to, py::arg("target"))
-      .def("rollback", &rollback)
-      .def(
-          "__reduce_ex__",
-          [](const AliasObject& /*self*/, int /*protocol*/) {
-            return python_module("gpuos.sending").attr("refuse")("Alias");
-          },
-          py::arg("protocol"), py::pos_only())
+      .def_readonly("_runtime", &AliasObject::runtime)
+      .def("_switch",
+           [](AliasObject& self, const py::object& target) {
+             const OperatorPtr next = self.runtime->resolve(target.ptr());
+             const WithoutGil no_gil;
+             self.alias.switch_to(next->op);
+           })
+      .def("_roll_back",
+           [](AliasObject& self) {
+             const WithoutGil no_gil;
+             self.alias.rollback();
+           })
       .def("__repr__", [](const AliasObject& self) {
         const std::string text = "gpuos.Alias('" + self.alias.name() + "'";
         if (!self.alias.as_operator().is_defined())
@@ -161,10 +277,44 @@ void register_alias(py::module_& module) {
       });
 }
 
+void add_functions(py::module_& module) {
+  module.def("_normal_definition", &normal_definition)
+      .def("_current_definition", &current_definition)
+      .def("_define", &define_one)
+      .def("_define_many", &define_many)
+      .def("_change", &change_operators)
+      .def("_replaced", &replaced_operator)
+      .def("_replace", &replace_operator)
+      .def("_roll_back",
+           [](RuntimeObject& self, const py::object& op, std::uint64_t to,
+              std::uint64_t expected) {
+             const OperatorPtr known = self.resolve(op.ptr());
+             const WithoutGil no_gil;
+             return self.core().rollback(known->op, to, expected);
+           })
+      .def("_restore",
+           [](RuntimeObject& self, const py::object& op) {
+             const OperatorPtr known = self.resolve(op.ptr());
+             const WithoutGil no_gil;
+             return self.core().restore(known->op);
+           })
+      .def("_undefine", &undefine)
+      .def("_alias", &alias)
+      .def("_versions", &versions_of);
+  using Any = const py::object&;
+  using Text = const std::string&;
+  module
+      .def("_version",
+           [](Any x, Text what) { return version_from(x, what.c_str()); })
+      .def("_text", [](Any x, Text what) { return text_of(x, what.c_str()); })
+      .def("_items", [](Any x, Text what) { return items_of(x, what.c_str()); })
+      .def("_integer",
+           [](Any x, Text what) { return integer_as<int>(x, what.c_str()); });
+}
+
 }  // namespace
 
 void register_operator(py::module_& module) {
-  register_version(module);
   auto type = add_result_class<OperatorObject, OperatorPtr>(module, "Operator");
   operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.def_property_readonly(
@@ -174,38 +324,23 @@ void register_operator(py::module_& module) {
           [](const OperatorObject& self) { return self.op.is_defined(); })
       .def_property_readonly("params",
                              [](const OperatorObject& self) {
-                               return dtypes_of(self.op.params());
+                               return dtypes_by_name(self.op.params());
                              })
       .def_property_readonly("defaults",
                              [](const OperatorObject& self) {
-                               return defaults_of(self.op.params());
+                               return defaults_by_name(self.op.params());
                              })
       .def_property_readonly("inputs", &input_names_of)
-      .def_property_readonly("expression", &expression_of)
+      .def_property_readonly("expression",
+                             [](const OperatorObject& self) {
+                               return text_or_none(self.op.expression());
+                             })
       .def_property_readonly(
           "_reduces",
           [](const OperatorObject& self) { return self.op.reduces(); })
-      .def_property_readonly("version", &version_of)
-      .def_property_readonly("versions", &versions_of)
-      .def_property_readonly(
-          "definition",
-          [](const OperatorObject& self) { return definition_of(self.op); })
-      .def("__copy__", [](const OperatorPtr& self) { return self; })
-      .def(
-          "__deepcopy__",
-          [](const OperatorPtr& self, const py::object&) { return self; },
-          py::arg("memo"), py::pos_only())
-      .def(
-          "__reduce_ex__",
-          [](const OperatorPtr& self, int /*protocol*/) {
-            return python_module("gpuos.sending").attr("of_operator")(self);
-          },
-          py::arg("protocol"), py::pos_only())
-      .def("__dask_tokenize__", [](const OperatorPtr& self) {
-        return python_module("gpuos.sending").attr("token_of_operator")(self);
-      });
-  add_repr(type);
+      .def_property_readonly("version", &version_of);
   register_alias(module);
+  add_functions(module);
 }
 
 }  // namespace gpuos::python

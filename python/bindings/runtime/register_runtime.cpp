@@ -14,19 +14,17 @@
 
 #include "arrays/array_numpy.h"
 #include "arrays/array_shape.h"
+#include "convert/fields.h"
 #include "convert/native.h"
 #include "convert/numpy_dtype.h"
-#include "convert/options.h"
 #include "convert/reading.h"
 #include "gpuos/error.h"
 #include "module/python_methods.h"
 #include "module/python_module.h"
 #include "module/registrations.h"
 #include "module/without_gil.h"
-#include "runtime/definition.h"
 #include "runtime/operator_object.h"
 #include "runtime/runtime_object.h"
-#include "runtime/ticket_object.h"
 #include "runtime/waiting.h"
 
 namespace py = pybind11;
@@ -109,130 +107,6 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
   return made;
 }
 
-OperatorPtr define_new(RuntimeObject& self,
-                       const OperatorDefinition& definition) {
-  const Operator op =
-      interruptible([&] { return self.core().define(definition); });
-  auto made = std::make_shared<OperatorObject>(&self, op, definition);
-  self.remember(made);
-  return made;
-}
-
-// Returns null if no operator has this name, or if it does something else.
-OperatorPtr find_same(RuntimeObject& self, const DefinitionObject& wanted) {
-  try {
-    OperatorPtr known = self.find(wanted.given.name);
-    if (definition_of(known->op)->digest == wanted.digest) return known;
-  } catch (const InvalidArgument&) {  // NOLINT(bugprone-empty-catch)
-    // The name is unknown or built in.
-  }
-  return nullptr;
-}
-
-// Defines an operator. A definition that arrives twice, from two processes or
-// two threads, is one operator.
-OperatorPtr define_given(RuntimeObject& self, const DefinitionObject& wanted) {
-  try {
-    return define_new(self, wanted.given);
-  } catch (const InvalidArgument&) {
-    OperatorPtr known = find_same(self, wanted);
-    if (known == nullptr) throw;
-    return known;
-  }
-}
-
-OperatorPtr define(RuntimeObject& self, py::object name,
-                   const py::object& expression, const py::kwargs& keywords) {
-  self.check_no_transaction("define");
-  // An operator that was sent to another process is its definition.
-  if (py::isinstance<OperatorObject>(name)) name = name.attr("definition");
-  if (const DefinitionObject* given = as_definition(name)) {
-    check_alone("define", expression, keywords);
-    return define_given(self, *given);
-  }
-  OperatorDefinition base;
-  base.name = text_of(name, "define: name");
-  return define_new(self, definition_from(std::move(base), expression, keywords,
-                                          "define", true));
-}
-
-std::vector<OperatorPtr> define_many(RuntimeObject& self,
-                                     const py::object& given) {
-  self.check_no_transaction("define_many");
-  std::vector<OperatorDefinition> definitions;
-  for (const py::handle one : items_of(given, "define_many"))
-    definitions.push_back(definition_from_dict(
-        py::reinterpret_borrow<py::object>(one), "define_many"));
-  const std::vector<Operator> operators =
-      interruptible([&] { return self.core().define_many(definitions); });
-  std::vector<OperatorPtr> made;
-  for (std::size_t i = 0; i < operators.size(); ++i) {
-    made.push_back(
-        std::make_shared<OperatorObject>(&self, operators[i], definitions[i]));
-    self.remember(made.back());
-  }
-  return made;
-}
-
-std::uint64_t replace_operator(RuntimeObject& self, const py::object& op,
-                               const py::object& expression,
-                               const py::object& expected,
-                               const py::kwargs& keywords) {
-  self.check_no_transaction("replace");
-  const OperatorPtr known = self.resolve(op.ptr());
-  const OperatorDefinition definition =
-      definition_from(known->definition, expression, keywords, "replace");
-  const std::uint64_t version = version_from(expected, "replace: expected");
-  return interruptible(
-      [&] { return self.core().replace(known->op, definition, version); });
-}
-
-std::uint64_t roll_back(RuntimeObject& self, const py::object& op,
-                        const py::object& to, const py::object& expected) {
-  self.check_no_transaction("rollback");
-  const OperatorPtr known = self.resolve(op.ptr());
-  const std::uint64_t number = version_from(to, "rollback: to");
-  const std::uint64_t version = version_from(expected, "rollback: expected");
-  const WithoutGil no_gil;
-  return self.core().rollback(known->op, number, version);
-}
-
-std::uint64_t restore(RuntimeObject& self, const py::object& op) {
-  self.check_no_transaction("restore");
-  const OperatorPtr known = self.resolve(op.ptr());
-  const WithoutGil no_gil;
-  return self.core().restore(known->op);
-}
-
-void undefine(RuntimeObject& self, const py::object& op) {
-  self.check_no_transaction("undefine");
-  const OperatorPtr target = self.resolve(op.ptr());
-  {
-    const WithoutGil no_gil;
-    self.core().undefine(target->op);
-  }
-  self.forget(target->op.name());
-}
-
-std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
-                                   const std::string& name,
-                                   const py::object& op) {
-  self->check_no_transaction("alias");
-  const OperatorPtr target = self->resolve(op.ptr());
-  OperatorDefinition definition = target->definition;
-  definition.name = name;
-  auto made = std::make_shared<AliasObject>();
-  {
-    const WithoutGil no_gil;
-    made->alias = self->core().alias(name, target->op);
-  }
-  made->runtime = self;
-  made->as_operator = std::make_shared<OperatorObject>(
-      self.get(), made->alias.as_operator(), std::move(definition));
-  self->remember(made->as_operator);
-  return made;
-}
-
 void flush(RuntimeObject& self, const py::object& stream) {
   const Stream named = stream_from(stream.ptr());
   self.run_deferred();
@@ -253,14 +127,35 @@ void synchronize(RuntimeObject& self, const py::object& timeout) {
   self.synchronize(Deadline::from_timeout(timeout, "synchronize"));
 }
 
+// ---- gpuos.control calls these from another thread. It leaves deferred
+// operations of arrays, and failures, to the program.
+
+py::dict live_runtimes() {
+  py::dict all;
+  for (const auto& runtime : RuntimeObject::live())
+    all[py::int_(runtime->number)] = runtime;
+  return all;
+}
+
+py::dict stats_now(const RuntimeObject& runtime) {
+  return stats_to_dict(released([&] { return runtime.core().stats(); }));
+}
+
+bool wait_for_all(RuntimeObject& runtime, const py::object& timeout) {
+  return runtime.wait_for_all(Deadline::from_timeout(timeout, "wait"));
+}
+
+// Returns a variable. A program that runs with other rights than its user's
+// ignores the user's environment.
+py::object secure_variable(const std::string& name) {
+  const char* value = ::secure_getenv(name.c_str());
+  if (value == nullptr) return py::none();
+  return py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefault(value));
+}
+
 py::dict stats(RuntimeObject& self) {
   self.run_deferred();
-  Stats now;
-  {
-    const WithoutGil no_gil;
-    now = self.core().stats();
-  }
-  return stats_to_dict(now);
+  return stats_now(self);
 }
 
 // Starts the service before the runtime is made. Clients then see only complete
@@ -280,32 +175,10 @@ void import_all() {
 }
 
 template <typename Class>
-void add_operators(Class& type) {
-  const auto none = py::none();
-  type.def("define", &define, py::arg("name"), py::arg("expression") = none)
-      .def("replace", &replace_operator, py::arg("op"),
-           py::arg("expression") = none, py::kw_only(),
-           py::arg("expected") = none)
-      .def("rollback", &roll_back, py::arg("op"), py::kw_only(),
-           py::arg("to") = none, py::arg("expected") = none)
-      .def("restore", &restore, py::arg("op"))
-      .def("define_many", &define_many, py::arg("definitions"))
-      .def("undefine", &undefine, py::arg("op"))
-      .def("alias", &alias, py::arg("name"), py::arg("op"))
-      .def("find", &RuntimeObject::find, py::arg("name"))
-      .def("operators", [](const RuntimeObject& self) {
-        const WithoutGil no_gil;
-        return self.core().operator_names();
-      });
-}
-
-template <typename Class>
 void add_memory(Class& type) {
   type.def("array", &array, py::arg("source"), py::arg("dtype") = py::none())
       .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32")
       .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32");
-  add_python_methods(type, "gpuos.runtime_methods",
-                     "ones full zeros_like arange linspace fuse watch");
 }
 
 template <typename Class>
@@ -361,9 +234,7 @@ void add_life(Class& type) {
           [](const RuntimeObject& /*self*/, int /*protocol*/) {
             return python_module("gpuos.sending").attr("refuse")("Runtime");
           },
-          py::arg("protocol"), py::pos_only())
-      .def("_check_no_transaction", &RuntimeObject::check_no_transaction);
-  add_repr(type);
+          py::arg("protocol"), py::pos_only());
 }
 
 }  // namespace
@@ -377,9 +248,18 @@ void register_runtime(py::module_& module) {
       "_is_shared",
       [](const RuntimeObject& runtime) { return runtime.is_shared; },
       py::arg("runtime"));
+  module.def("_live_runtimes", &live_runtimes);
+  module.def("_stats_now", &stats_now, py::arg("runtime").none(false));
+  module.def("_wait_for_all", &wait_for_all, py::arg("runtime").none(false),
+             py::arg("timeout"));
+  module.def("_secure_variable", &secure_variable, py::arg("name"));
   add_life(type);
   add_memory(type);
-  add_operators(type);
+  type.def("find", &RuntimeObject::find, py::arg("name"))
+      .def("operators", [](const RuntimeObject& self) {
+        const WithoutGil no_gil;
+        return self.core().operator_names();
+      });
   py::module_::import("gc")
       .attr("callbacks")
       .attr("append")(py::cpp_function(&note_collection));

@@ -135,27 +135,6 @@ void RuntimeObject::forget(const std::string& name) {
   const auto names = std::exchange(cached_names_, {});
 }
 
-void RuntimeObject::begin_transaction() {
-  check_no_transaction("transaction");
-  in_transaction_.push_back(std::this_thread::get_id());
-}
-
-void RuntimeObject::end_transaction(std::thread::id of) noexcept {
-  std::erase(in_transaction_, of);
-}
-
-void RuntimeObject::check_no_transaction(const char* call) const {
-  const auto thread = std::this_thread::get_id();
-  if (std::ranges::find(in_transaction_, thread) == in_transaction_.end())
-    return;
-  throw InvalidArgument(
-      std::string(call) +
-      ": expected to be outside of the transaction's block, which it would not "
-      "wait for; in `with rt.transaction() as change:` write change.define() "
-      "or "
-      "change.replace()");
-}
-
 void RuntimeObject::keep(const Ticket& ticket, std::span<py::object> objects) {
   if (objects.size() <= kKeptTogether) {
     Kept& kept = kept_.emplace_back();

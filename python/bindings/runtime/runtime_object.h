@@ -8,7 +8,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -73,14 +72,6 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   /// Returns results that the program dropped, or null after close().
   ResultArrays* results() noexcept { return results_.get(); }
-
-  /// Begins this thread's `with transaction()` block. Until it ends, calls that
-  /// change operators at once are refused here. Throws: InvalidArgument if the
-  /// thread is in one.
-  void begin_transaction();
-  void end_transaction(std::thread::id of) noexcept;
-  /// Throws: InvalidArgument within such a block.
-  void check_no_transaction(const char* call) const;
 
   /// Numbers the runtimes of the process from 1, in the order in which they
   /// were made.
@@ -158,11 +149,26 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   // The index is the address of the name's object, which an entry keeps alive.
   std::array<CachedName, kCachedNames> cached_names_;
   std::deque<Kept> kept_;
-  std::vector<std::thread::id> in_transaction_;
   std::unique_ptr<ResultArrays> results_ = std::make_unique<ResultArrays>();
 };
 
 extern PyTypeObject* runtime_type;
+
+/// Implements Python's gpuos.Ticket. It is a plain C object, because every
+/// submission makes one.
+struct TicketObject {
+  PyObject_HEAD Ticket ticket;
+  PyObject* runtime;  // owned
+};
+
+extern PyTypeObject* ticket_type;
+
+/// Returns a ticket. `runtime` is a gpuos.Runtime. Returns null with a pending
+/// error if memory is out.
+PyObject* make_ticket(const Ticket& ticket, PyObject* runtime) noexcept;
+
+/// Throws: TypeError if `object` is no Ticket.
+const Ticket& ticket_of(PyObject* object);
 
 /// Implements Runtime.submit_many(). `args` are the operator and the columns,
 /// and `names` are the names of the keyword arguments that follow.

@@ -14,7 +14,6 @@
 #include "module/pybind_objects.h"
 #include "module/registrations.h"
 #include "runtime/runtime_object.h"
-#include "runtime/ticket_object.h"
 #include "runtime/waiting.h"
 
 namespace py = pybind11;

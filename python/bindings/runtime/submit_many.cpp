@@ -10,7 +10,6 @@
 #include "convert/keywords.h"
 #include "convert/numpy_dtype.h"
 #include "convert/reading.h"
-#include "convert/view_checks.h"
 #include "gpuos/error.h"
 #include "module/pybind_objects.h"
 #include "runtime/runtime_object.h"

@@ -1,4 +1,3 @@
-#include "runtime/ticket_object.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -67,13 +67,6 @@ std::unique_ptr<SessionObject> make_session(
   return made;
 }
 
-// Runs `work` without the GIL. Another thread may be running a cell.
-template <typename Work>
-auto released(Work work) {
-  const WithoutGil no_gil;
-  return work();
-}
-
 // Returns an owner of a Python object that C++ may release on any thread.
 std::shared_ptr<const void> owner_of(const py::handle& value) {
   value.inc_ref();
@@ -112,10 +105,22 @@ void unbind(SessionObject& self, const py::args& names) {
   }
 }
 
-CellResult run_file(SessionObject& self, const py::object& path) {
+py::object cell_result(const CellResult& result) {
+  return python_module("gpuos.cell_output")
+      .attr("CellResult")(result.cell, result.defined, result.launches,
+                          result.log);
+}
+
+py::object run(SessionObject& self, Name text, Name name) {
+  return cell_result(
+      interruptible([&] { return self.session->run(text, name); }));
+}
+
+py::object run_file(SessionObject& self, const py::object& path) {
   const std::string name =
       python_module("os").attr("fsencode")(path).cast<std::string>();
-  return interruptible([&] { return self.session->run_file(name); });
+  return cell_result(
+      interruptible([&] { return self.session->run_file(name); }));
 }
 
 // Returns the type of a variable of host code or of the device, as C++ spells
@@ -130,6 +135,14 @@ std::string type_of(SessionObject& self, Name name) {
 
 HostVariableInfo host_variable(SessionObject& self, Name name) {
   return released([&] { return self.session->host_variable(name); });
+}
+
+// Returns a function that calls `member` without the GIL.
+template <typename Member>
+auto without_gil(Member member) {
+  return [member](SessionObject& self) {
+    return released([&] { return ((*self.session).*member)(); });
+  };
 }
 
 bool is_text(const HostVariableInfo& variable) {
@@ -209,25 +222,13 @@ py::dict session_stats(SessionObject& self) {
 
 template <typename Type>
 void add_cells(Type& type) {
-  type.def(
-          "run",
-          [](SessionObject& self, Name text, Name name) {
-            return interruptible([&] { return self.session->run(text, name); });
-          },
-          py::arg("text"), py::arg("name") = "")
+  type.def("run", &run, py::arg("text"), py::arg("name") = "")
       .def("run_file", &run_file, py::arg("path"))
-      .def("undo",
-           [](SessionObject& self) {
-             return released([&] { return self.session->undo(); });
-           })
+      .def("undo", without_gil(&Session::undo))
       .def("bind", &bind_values)
       .def("unbind", &unbind)
-      .def("names",
-           [](SessionObject& self) {
-             return released([&] { return self.session->names(); });
-           })
+      .def("names", without_gil(&Session::names))
       .def("stats", &session_stats);
-  add_repr(type);
 }
 
 template <typename Type>
@@ -286,12 +287,6 @@ void add_uses(Type& type) {
 }  // namespace
 
 void register_session(py::module_& module) {
-  auto cell = add_result_class<CellResult>(module, "CellResult");
-  cell.def_readonly("cell", &CellResult::cell)
-      .def_readonly("defined", &CellResult::defined)
-      .def_readonly("launches", &CellResult::launches)
-      .def_readonly("log", &CellResult::log);
-  add_repr(cell);
   auto type = add_class<SessionObject>(module, "Session");
   type.def(py::init([](const py::object& options,
                        const py::object& include_dirs, int device) {

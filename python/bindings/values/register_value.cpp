@@ -159,13 +159,13 @@ void add_attributes(Class& type) {
 }  // namespace
 
 void register_value(py::module_& module) {
-  auto type = add_result_class<Value>(module, "Value");
+  auto type = add_result_class<Value>(module, "Value",
+                                      py::custom_type_setup(&fill_value_slots));
   value_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   add_class_property(type);
   add_attributes(type);
   add_python_methods(type, "gpuos.value_methods", kMethods);
   add_python_properties(type, "gpuos.value_methods", "real imag size");
-  add_value_operators(type);
   module.def("_number_result", [](const py::object& function,
                                   const py::tuple& operands) {
     const std::span all(PySequence_Fast_ITEMS(operands.ptr()), operands.size());

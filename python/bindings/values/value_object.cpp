@@ -10,7 +10,6 @@
 #include "convert/native.h"
 #include "convert/numpy_dtype.h"
 #include "convert/reading.h"
-#include "convert/view_checks.h"
 #include "gpuos/error.h"
 #include "module/python_module.h"
 

@@ -67,8 +67,8 @@ Axes axes_of(const pybind11::object& axis);
 /// Returns the value itself. Throws: InvalidArgument for bools, as NumPy's +x.
 Value positive(const Value& x);
 
-/// Adds the operators of numbers.
-void add_value_operators(pybind11::handle type);
+/// Fills the slots of the operators of numbers, and of hash().
+void fill_value_slots(PyHeapTypeObject* type);
 
 /// Calls NumPy's function `name` as a fused function has it.
 pybind11::object call_numpy(const char* name, const pybind11::object& args,

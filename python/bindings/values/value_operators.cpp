@@ -2,6 +2,7 @@
 // some 50 us.
 #include <pybind11/pybind11.h>
 
+#include <utility>
 #include <vector>
 
 #include "convert/native.h"
@@ -17,38 +18,25 @@ namespace {
 
 // Returns the name in Python's module `operator`.
 constexpr const char* python_name(Op op) {
-  switch (op) {
-    case Op::Add:
-      return "add";
-    case Op::Subtract:
-      return "sub";
-    case Op::Multiply:
-      return "mul";
-    case Op::Divide:
-      return "truediv";
-    case Op::FloorDivide:
-      return "floordiv";
-    case Op::Remainder:
-      return "mod";
-    case Op::Power:
-      return "pow";
-    case Op::BitwiseAnd:
-      return "and_";
-    case Op::BitwiseOr:
-      return "or_";
-    case Op::BitwiseXor:
-      return "xor";
-    case Op::LeftShift:
-      return "lshift";
-    case Op::RightShift:
-      return "rshift";
-    case Op::Negative:
-      return "neg";
-    case Op::Absolute:
-      return "abs";
-    default:
-      return "invert";
-  }
+  constexpr std::pair<Op, const char*> kNames[] = {
+      {Op::Add, "add"},
+      {Op::Subtract, "sub"},
+      {Op::Multiply, "mul"},
+      {Op::Divide, "truediv"},
+      {Op::FloorDivide, "floordiv"},
+      {Op::Remainder, "mod"},
+      {Op::Power, "pow"},
+      {Op::BitwiseAnd, "and_"},
+      {Op::BitwiseOr, "or_"},
+      {Op::BitwiseXor, "xor"},
+      {Op::LeftShift, "lshift"},
+      {Op::RightShift, "rshift"},
+      {Op::Negative, "neg"},
+      {Op::Absolute, "abs"},
+      {Op::Invert, "invert"}};
+  for (const auto& [known, name] : kNames)
+    if (known == op) return name;
+  return nullptr;
 }
 
 // Returns the result of Python for numbers alone, or else the result of `body`.
@@ -150,20 +138,10 @@ struct ValueOperators {
     return value_or_error(kNames[operation], {x, y}, [&]() -> Value {
       PyObject* const both[] = {x, y};
       const std::vector<Operand> xy = operands_of(both, "comparison", true);
-      switch (operation) {
-        case Py_LT:
-          return less(xy[0], xy[1]);
-        case Py_LE:
-          return less_equal(xy[0], xy[1]);
-        case Py_GT:
-          return greater(xy[0], xy[1]);
-        case Py_GE:
-          return greater_equal(xy[0], xy[1]);
-        case Py_EQ:
-          return equal(xy[0], xy[1]);
-        default:
-          return not_equal(xy[0], xy[1]);
-      }
+      using Compare = Value (*)(const Operand&, const Operand&);
+      constexpr Compare kCompare[] = {less,      less_equal, equal,
+                                      not_equal, greater,    greater_equal};
+      return kCompare[operation](xy[0], xy[1]);
     });
   }
 };
@@ -183,9 +161,9 @@ Py_hash_t hash_of_number(PyObject* self) noexcept {
 
 }  // namespace
 
-void add_value_operators(py::handle type) {
-  OperatorSlots<ValueOperators>::add_to(type);
-  reinterpret_cast<PyTypeObject*>(type.ptr())->tp_hash = hash_of_number;
+void fill_value_slots(PyHeapTypeObject* type) {
+  fill_operator_slots<ValueOperators>(type);
+  type->ht_type.tp_hash = hash_of_number;
 }
 
 }  // namespace gpuos::python

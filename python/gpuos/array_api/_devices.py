@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpuos import _core
 from gpuos.defaults import default_runtime
+from gpuos.diagnosis import diagnose
 
 if TYPE_CHECKING:
     from gpuos._core import Array, Runtime
@@ -28,7 +28,7 @@ def devices() -> tuple[str, ...]:
     """Return the names of the host and of each GPU."""
     gpus = (
         finding.what.removeprefix("device ")
-        for finding in _core._diagnose()
+        for finding in diagnose()
         if finding.found and finding.what.startswith("device ")
     )
     return ("host", *(f"cuda:{number}" for number in gpus))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from gpuos.definitions import OperatorVersion
+
     Answer = dict[str, Any]
 
 log = logging.getLogger("gpuos.control")
@@ -205,7 +207,7 @@ class Commands:
         return {"done": True}
 
 
-def shown(version: _core.OperatorVersion) -> Answer:
+def shown(version: OperatorVersion) -> Answer:
     """Return the fields that identify a version of an operator."""
     text = version.expression or version.source
     return {

@@ -207,7 +207,7 @@ def test_a_definition_replaces_an_operator_under_its_name(rt, way, replace):
 def test_a_definition_says_all_of_its_arguments(rt):
     op, new = rt.define("f", "o = x"), gpuos.Definition("g", "o = 2 * x")
     with pytest.raises(
-        gpuos.InvalidArgument, match="f: expected no other argument"
+        gpuos.InvalidArgument, match="replace: expected no other argument"
     ):
         rt.replace(op, new, inputs=1)
     with (

@@ -115,7 +115,7 @@ def test_reprs_describe_objects():
     )
     assert repr(gpuos.fuse(abs)) == "gpuos.Fused('abs', programs=0)"
     info = gpuos.cache.info()
-    assert repr(info).startswith("gpuos.cache.CacheInfo(own=gpuos.cache.Cache")
+    assert repr(info).startswith("CacheInfo(own=CacheLevel(folder=")
     assert f"max_bytes={info.max_bytes})" in repr(info)
     compiled("*x = 1;")
     images = gpuos.cache.images()

@@ -1,5 +1,6 @@
 import array as std_array
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -290,6 +291,9 @@ def test_streams_of_other_libraries_are_understood(rt):
 def test_the_signature_can_be_read():
     assert "out" in (gpuos.Runtime.submit.__text_signature__ or "")
     assert "sizes" in (gpuos.Runtime.submit_many.__text_signature__ or "")
+    for call in (gpuos.Runtime.define, gpuos.Runtime.replace, gpuos.Definition):
+        assert {"source", "params"} <= {*inspect.signature(call).parameters}
+    assert "std='c++20'" in str(inspect.signature(gpuos.JitOptions))
 
 
 TASKS, SIZE = 300, 33

@@ -1,7 +1,8 @@
-"""Find the C++ headers and the library of gpuos."""
+"""Find the headers and libraries of gpuos, and those of CUDA's wheels."""
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 from gpuos import _core
@@ -20,3 +21,18 @@ def get_library() -> str:
     """
     version = _core.__version__.rpartition(".")[0]
     return str(Path(_core.__file__).with_name(f"libgpuos.so.{version}"))
+
+
+def announce_wheels() -> None:
+    """Tell the library the folders of the `nvidia` wheels.
+
+    Nothing is loaded from there.
+    """
+    try:
+        spec = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return
+    if spec is None:
+        return
+    for folder in spec.submodule_search_locations or ():
+        _core._add_library_dir(folder)
