@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "convert/options.h"
+#include "convert/fields.h"
 #include "device.h"
 #include "loops.h"
 #include "processors.h"
