@@ -149,6 +149,14 @@ bool is_on_cpu(c10::ArrayRef<c10::IValue> arguments) {
   return is_cpu;
 }
 
+bool is_on_cpu_without_pending(c10::ArrayRef<c10::IValue> arguments) {
+  bool has_pending = false;
+  for_each_tensor(arguments, [&](const Tensor& tensor) {
+    has_pending = has_pending || is_marked(tensor);
+  });
+  return !has_pending && is_on_cpu(arguments);
+}
+
 /// Defers one call. Returns false if PyTorch must do it.
 class Taker {
  public:
@@ -156,6 +164,12 @@ class Taker {
   /// Returns whether PyTorch has one launch, or one loop, for a list of
   /// tensors: to put each off saves nothing.
   virtual bool is_of_lists() const noexcept { return false; }
+  /// Returns whether deferring a call with these arguments saves nothing. It is
+  /// asked where costs decide, before the arguments are read.
+  virtual bool is_left(
+      c10::ArrayRef<c10::IValue> /*arguments*/) const noexcept {
+    return false;
+  }
   virtual bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
                     std::vector<c10::IValue>& results) const = 0;
 };
@@ -165,6 +179,11 @@ class ElementwiseTaker : public Taker {
   explicit ElementwiseTaker(OverloadForm form) : form_(std::move(form)) {}
 
   bool is_of_lists() const noexcept override { return form_.is_foreach; }
+  // Processors fill new memory faster than a request can be written.
+  bool is_left(c10::ArrayRef<c10::IValue> arguments) const noexcept override {
+    return form_.what->rule == Rule::Fill && !form_.is_foreach &&
+           is_on_cpu_without_pending(arguments);
+  }
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
             std::vector<c10::IValue>& results) const override {
     OverloadCall call;
@@ -250,7 +269,14 @@ class RowTaker : public Taker {
 
 class PlannedTaker : public Taker {
  public:
-  explicit PlannedTaker(const PlannedName& name) : plan_(name.plan) {}
+  explicit PlannedTaker(const PlannedName& name)
+      : plan_(name.plan), saves_flushes_alone_(name.saves_flushes_alone) {}
+
+  // On processors, PyTorch's operator costs as little.
+  bool is_left(c10::ArrayRef<c10::IValue> arguments) const noexcept override {
+    return saves_flushes_alone_ ? is_on_cpu_without_pending(arguments)
+                                : is_on_cpu(arguments);
+  }
 
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
             std::vector<c10::IValue>& results) const override {
@@ -276,6 +302,7 @@ class PlannedTaker : public Taker {
 
  private:
   PlanCall plan_;
+  bool saves_flushes_alone_;
 };
 
 void replace_arguments(const OperatorHandle& op, Stack* stack,
@@ -296,8 +323,9 @@ class ModeKernel : public c10::OperatorKernel {
     const auto arguments = arguments_of(op, *stack);
     const bool is_usual = is_usual_thread();
     bool passes_through =
-        is_usual &&
-        ((taker_->is_of_lists() && weighs_costs()) || is_too_large(arguments));
+        is_usual && ((weighs_costs() &&
+                      (taker_->is_of_lists() || taker_->is_left(arguments))) ||
+                     is_too_large(arguments));
     if (is_usual && !passes_through) {
       std::vector<c10::IValue> results;
       if (taker_->take(arguments, true, results)) {
@@ -330,8 +358,10 @@ class PendingKernel : public c10::OperatorKernel {
   void operator()(const OperatorHandle& op, DispatchKeySet keys,
                   Stack* stack) const {
     std::vector<c10::IValue> results;
-    if (is_deferring_thread() &&
-        taker_->take(arguments_of(op, *stack), false, results)) {
+    const auto arguments = arguments_of(op, *stack);
+    const bool is_left = weighs_costs() && taker_->is_left(arguments);
+    if (is_deferring_thread() && !is_left &&
+        taker_->take(arguments, false, results)) {
       replace_arguments(op, stack, std::move(results));
       return;
     }

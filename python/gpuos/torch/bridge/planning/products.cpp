@@ -19,8 +19,8 @@ constexpr std::int64_t kMostProducts = 1 << 16;
 /// operator has. It has size 1 where it does not depend on one.
 struct Factor {
   const Tensor* tensor = nullptr;
-  Dims sizes;
-  Dims strides;
+  Dims sizes{};
+  Dims strides{};
 
   void add(std::int64_t dim) {
     sizes.push_back(tensor->size(dim));
@@ -61,9 +61,7 @@ Tensor plan_factors(const Factor& a, const Factor& b, const Factor& more,
                     std::vector<Deferred>& requests, const Site*& site) {
   std::int64_t products = 1;
   for (const std::int64_t size : a.sizes) products *= size;
-  // PyTorch's libraries are better on processors, and wait for nothing.
-  if (products == 0 || products > kMostProducts ||
-      (a.tensor->is_cpu() && weighs_costs())) {
+  if (products == 0 || products > kMostProducts) {
     is_passed_to_pytorch = products != 0;
     return {};
   }
@@ -167,9 +165,9 @@ Tensor plan_vector(Arguments arguments, std::vector<Deferred>& requests,
 }
 
 constexpr PlannedName kProductNames[] = {
-    {"mm", &plan_product<2>}, {"bmm", &plan_product<3>},
-    {"addmm", &plan_sum<2>},  {"baddbmm", &plan_sum<3>},
-    {"mv", &plan_vector<2>},  {"dot", &plan_vector<1>},
+    {"mm", &plan_product<2>, false}, {"bmm", &plan_product<3>, false},
+    {"addmm", &plan_sum<2>, false},  {"baddbmm", &plan_sum<3>, false},
+    {"mv", &plan_vector<2>, false},  {"dot", &plan_vector<1>, false},
 };
 
 }  // namespace

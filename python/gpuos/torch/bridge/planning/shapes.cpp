@@ -110,14 +110,10 @@ bool is_usable(const Tensor& tensor) {
          tensor.suggest_memory_format() == at::MemoryFormat::Contiguous;
 }
 
-/// Returns whether the copies save time. On processors PyTorch's operator costs
-/// as little, except the flush for operands that are pending.
-bool is_worth_it(const Tensor& like, bool reads_pending, std::int64_t elems) {
-  if (elems > size_threshold() || elems == 0) {
-    is_passed_to_pytorch = elems != 0;
-    return false;
-  }
-  return reads_pending || !like.is_cpu() || !weighs_costs();
+/// Returns whether a result of so many elements is deferred.
+bool has_usual_size(std::int64_t elems) {
+  if (elems > size_threshold()) is_passed_to_pytorch = true;
+  return elems > 0 && elems <= size_threshold();
 }
 
 /// Returns the dimension from 0 on, or nothing.
@@ -134,14 +130,11 @@ Tensor plan_joined(Arguments arguments, std::vector<Deferred>& requests,
   const std::vector<Tensor> tensors = arguments[0].toTensorVector();
   if (tensors.empty() || tensors.size() > kMostCopies) return {};
   const Tensor& first = tensors[0];
-  bool reads_pending = false;
-  for (const Tensor& tensor : tensors) {
+  for (const Tensor& tensor : tensors)
     if (!is_usable(tensor) || tensor.dim() != first.dim() ||
         tensor.scalar_type() != first.scalar_type() ||
         tensor.device() != first.device())
       return {};
-    reads_pending = reads_pending || is_marked(tensor);
-  }
   const auto dim =
       dim_of(arguments[1].toInt(), first.dim() + (kStacks ? 1 : 0));
   if (!dim) return {};
@@ -157,7 +150,7 @@ Tensor plan_joined(Arguments arguments, std::vector<Deferred>& requests,
   }
   std::int64_t elems = 1;
   for (const std::int64_t size : shape) elems *= size;
-  if (!is_worth_it(first, reads_pending, elems)) return {};
+  if (!has_usual_size(elems)) return {};
   Copies copies(shape, first, requests, site);
   const Part all = Part::of(copies.out());
   std::int64_t at = 0;
@@ -198,8 +191,7 @@ Tensor plan_roll(Arguments arguments, std::vector<Deferred>& requests,
   const auto shifts = arguments[1].toDimVector();
   auto dims = arguments[2].toDimVector();
   if (!is_usable(tensor) || dims.empty() || dims.size() != shifts.size() ||
-      dims.size() > 2 ||
-      !is_worth_it(tensor, is_marked(tensor), tensor.numel()))
+      dims.size() > 2 || !has_usual_size(tensor.numel()))
     return {};
   for (std::int64_t& dim : dims) {
     const auto found = dim_of(dim, tensor.dim());
@@ -241,9 +233,7 @@ Tensor plan_repeat(Arguments arguments, std::vector<Deferred>& requests,
       from.strides.push_back(tensor.stride(own));
     }
   }
-  if (from.sizes.size() > kMaxDims ||
-      !is_worth_it(tensor, is_marked(tensor), elems))
-    return {};
+  if (from.sizes.size() > kMaxDims || !has_usual_size(elems)) return {};
   Copies copies(shape, tensor, requests, site);
   // The result in C order has the same elements in these dimensions.
   Part to{from.sizes, Dims(from.sizes.size(), 1)};
@@ -273,8 +263,7 @@ Tensor plan_pad(Arguments arguments, std::vector<Deferred>& requests,
   }
   std::int64_t elems = 1;
   for (const std::int64_t size : shape) elems *= size;
-  if (tensor.numel() == 0 || !is_worth_it(tensor, is_marked(tensor), elems))
-    return {};
+  if (tensor.numel() == 0 || !has_usual_size(elems)) return {};
   Copies copies(shape, tensor, requests, site);
   copies.fill(value.toDouble());
   Part to = Part::of(copies.out());

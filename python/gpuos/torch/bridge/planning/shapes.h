@@ -18,6 +18,7 @@ using PlanCall = Tensor (*)(c10::ArrayRef<c10::IValue> arguments,
 struct PlannedName {
   std::string_view name;  // without "aten::"
   PlanCall plan;
+  bool saves_flushes_alone = true;  // on processors; false: nothing there
 };
 
 /// Return null for other operators: those that move elements, and products.
