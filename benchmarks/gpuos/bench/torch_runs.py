@@ -252,14 +252,15 @@ def whole_run(make: Callable[[Any, str], Callable[[], Any]]) -> Fill:
         gt.bridge().watch_anew()  # It may leave the thread to PyTorch by now.
         before = gt.stats()
         read(torch, ours.run())
-        now = {k: v - before[k] for k, v in gt.stats().items()}
+        after = gt.stats()
+        ran = [sum(x["run_by_pytorch"].values()) for x in (before, after)]
         counts = {
-            "deferred": now["intercepted"],
-            "by PyTorch": now["fallbacks"] + now["left"],
-            "flushes": now["flushes"],
+            "deferred": after["intercepted"] - before["intercepted"],
+            "by PyTorch": ran[1] - ran[0],
+            "flushes": after["flushes"] - before["flushes"],
         }
         row.note = ", ".join(f"{v} {name}" for name, v in counts.items())
-        counts["a flush"] = now["intercepted"] / max(1, now["flushes"])
+        counts["a flush"] = counts["deferred"] / max(1, counts["flushes"])
         row.also |= counts
         if context.sizes.torch_compiles:
             row.peer("torch.compile", compiled)
