@@ -190,8 +190,10 @@ Tensor plan_roll(Arguments arguments, std::vector<Deferred>& requests,
   const Tensor& tensor = arguments[0].toTensor();
   const auto shifts = arguments[1].toDimVector();
   auto dims = arguments[2].toDimVector();
-  if (!is_usable(tensor) || dims.empty() || dims.size() != shifts.size() ||
-      dims.size() > 2 || !has_usual_size(tensor.numel()))
+  // A part of an image may have another memory format than the whole.
+  if (!is_usable(tensor) || (tensor.dim() > 3 && !tensor.is_contiguous()) ||
+      dims.empty() || dims.size() != shifts.size() || dims.size() > 2 ||
+      !has_usual_size(tensor.numel()))
     return {};
   for (std::int64_t& dim : dims) {
     const auto found = dim_of(dim, tensor.dim());
