@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/word_hash.h"
+#include "gpuos/error.h"
 #include "requests/fused_requests.h"
 
 namespace gpuos {
@@ -59,6 +60,7 @@ void LazyOperations::submit(const Operations& operations) noexcept {
     if (operations.front()->is_wanted()) run_alone(*operations.front());
     return;
   }
+  has_failed_ = false;
   try {
     describe(operations);
     const auto known = plans_.find(words_);
@@ -71,6 +73,23 @@ void LazyOperations::submit(const Operations& operations) noexcept {
     for (const auto& operation : operations)
       if (operation->memory_ == nullptr)
         fail(this, operation.get(), std::current_exception());
+  }
+  if (has_failed_) retry(operations);
+}
+
+// A task fails as a whole. Some of its operations may be possible alone, except
+// that no task got a place in time.
+void LazyOperations::retry(const Operations& operations) noexcept {
+  for (const auto& operation : operations) {
+    if (operation->failure_ == nullptr) continue;
+    try {
+      std::rethrow_exception(operation->failure_);
+    } catch (const Timeout&) {
+      continue;
+    } catch (...) {
+      operation->failure_ = nullptr;
+    }
+    run_alone(*operation);
   }
 }
 
@@ -112,7 +131,8 @@ std::uint32_t LazyOperations::index_of_input(const TensorView& view) {
 
 // ---- Tasks that are known
 
-bool LazyOperations::take_inputs(const Task& task,
+// Throws: the reason why an input was not computed.
+void LazyOperations::take_inputs(const Task& task,
                                  const Operations& operations) {
   in_.clear();
   for (const Source& source : task.inputs) {
@@ -121,35 +141,31 @@ bool LazyOperations::take_inputs(const Task& task,
       continue;
     }
     const LazyOperation& made = *operations[source.index];
-    if (made.memory_ == nullptr) return false;
+    if (made.memory_ == nullptr) std::rethrow_exception(made.failure_);
     in_.emplace_back(made.form_).data = made.memory_;
   }
-  return true;
 }
 
 void LazyOperations::run(const Task& task,
                          const Operations& operations) noexcept {
   try {
-    if (take_inputs(task, operations)) {
-      scalars_.clear();
-      for (const std::uint32_t index : task.operations) {
-        const std::vector<Scalar>& own = operations[index]->scalars_;
-        scalars_.insert(scalars_.end(), own.begin(), own.end());
-      }
-      out_.clear();
-      for (const std::uint32_t index : task.outputs)
-        out_.emplace_back(operations[index]->form_).data =
-            operations[index]->place();
-      runtime_.submit(task.program, in_, out_, scalars_);
-      for (std::size_t i = 0; i < out_.size(); ++i)
-        operations[task.outputs[i]]->memory_ = out_[i].data;
-      return;
+    take_inputs(task, operations);
+    scalars_.clear();
+    for (const std::uint32_t index : task.operations) {
+      const std::vector<Scalar>& own = operations[index]->scalars_;
+      scalars_.insert(scalars_.end(), own.begin(), own.end());
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // Some of the operations may be possible alone.
+    out_.clear();
+    for (const std::uint32_t index : task.outputs)
+      out_.emplace_back(operations[index]->form_).data =
+          operations[index]->place();
+    runtime_.submit(task.program, in_, out_, scalars_);
+    for (std::size_t i = 0; i < out_.size(); ++i)
+      operations[task.outputs[i]]->memory_ = out_[i].data;
+  } catch (...) {
+    for (const std::uint32_t index : task.operations)
+      fail(this, operations[index].get(), std::current_exception());
   }
-  for (const std::uint32_t index : task.operations)
-    run_alone(*operations[index]);
 }
 
 void LazyOperations::run_alone(LazyOperation& operation) noexcept {
@@ -180,7 +196,6 @@ void LazyOperations::make_plan(const Operations& operations) {
   requests_.clear();
   views_.clear();
   made_ = {};
-  has_failed_ = false;
   for (const auto& operation : operations) {
     add_request(*operation);
     made_.functions.push_back(operation->function_);

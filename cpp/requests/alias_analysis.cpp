@@ -250,12 +250,15 @@ std::uint64_t AliasAnalysis::Part::row_of(std::uint64_t pitch) const noexcept {
 }
 
 // Divides arrays that are written into parts that do not meet, and notes which
-// of them the others read. There were `count` parts before. Returns their
-// number then.
+// of them the others read. There were `count` parts before. Returns the number
+// of parts after it.
 std::uint32_t AliasAnalysis::divide(std::span<Part> written,
                                     std::span<Part* const> read,
                                     std::uint64_t limit, std::uint32_t count) {
   std::ranges::sort(written, {}, &Part::low);
+  std::vector<Part*> later(read.begin(), read.end());
+  std::ranges::sort(later, std::ranges::greater(), &Part::low);
+  std::vector<Part*> open;  // they end after what was written so far
   for (std::size_t begin = 0, next = 0; begin < written.size(); begin = next) {
     std::uint64_t end = written[begin].high;
     for (next = begin + 1; next < written.size() && written[next].low < end;
@@ -263,12 +266,15 @@ std::uint32_t AliasAnalysis::divide(std::span<Part> written,
       end = std::max(end, written[next].high);
     const std::span<Part> together = written.subspan(begin, next - begin);
     const std::uint64_t low = together.front().low;
+    for (; !later.empty() && later.back()->low < end; later.pop_back())
+      open.push_back(later.back());
     std::vector<Part*> inside;
     std::vector<Part*> across;
-    for (Part* part : read)
-      if (part->low < end && part->high > low)
+    for (Part* part : open)
+      if (part->high > low)
         (part->low >= low && part->high <= end ? inside : across)
             .push_back(part);
+    std::erase_if(open, [&](const Part* part) { return part->high <= end; });
     const std::uint32_t first = count;
     const std::uint64_t pitch =
         together.size() == 1 ? 0 : fold(together, inside, across, limit);

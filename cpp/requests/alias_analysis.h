@@ -98,9 +98,9 @@ inline ArrayElements RequestArrays::operand(
                1 + arrays);
 }
 
-/// An allocation, with its uses by the requests so far. Or a part of one that
-/// is written, and that meets no other part. Or several parts that one array
-/// has, which has no other field.
+/// An allocation, with its uses by the requests so far. An owner may also be a
+/// part of an allocation, which is written and meets no other part. An array of
+/// several parts has an owner with `parts` alone.
 struct Owner {
   const void* key = nullptr;
   std::uint64_t address = 0;     // of the first array

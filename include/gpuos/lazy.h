@@ -167,7 +167,8 @@ class GPUOS_API LazyOperations {
   std::uint32_t index_of_input(const TensorView& view);
   void run(const Task& task, const Operations& operations) noexcept;
   void run_alone(LazyOperation& operation) noexcept;
-  bool take_inputs(const Task& task, const Operations& operations);
+  void retry(const Operations& operations) noexcept;
+  void take_inputs(const Task& task, const Operations& operations);
   void make_plan(const Operations& operations);
   void add_request(const LazyOperation& operation);
   static bool is_needed(void* context, const void* owner, std::uint32_t uses);
@@ -189,12 +190,12 @@ class GPUOS_API LazyOperations {
   std::vector<TensorView> in_;
   std::vector<TensorView> out_;
   std::vector<Scalar> scalars_;
+  bool has_failed_ = false;
   // These make a plan.
   std::optional<RequestRunner> runner_;
   std::vector<Request> requests_;
   std::vector<TensorView> views_;
   Plan made_;
-  bool has_failed_ = false;
 };
 
 }  // namespace gpuos

@@ -392,9 +392,8 @@ std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
             : name.name.substr(6) + "." + schema.overload_name();
     if (full == row.name) return std::make_shared<RowTaker>(row, schema);
   }
-  for (const auto find : {&find_shape, &find_product})
-    if (const PlannedName* planned = find(short_name(name)))
-      return std::make_shared<PlannedTaker>(*planned);
+  if (const PlannedName* planned = find_planned(short_name(name)))
+    return std::make_shared<PlannedTaker>(*planned);
   if (auto form = form_of(schema))
     return std::make_shared<ElementwiseTaker>(std::move(*form));
   return nullptr;

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <c10/util/accumulate.h>
 
 #include "flush/costs.h"
 #include "memory/outputs.h"
@@ -11,8 +11,8 @@ namespace {
 
 using Arguments = c10::ArrayRef<c10::IValue>;
 
-/// The most multiplications. PyTorch's kernel is better for more, although it
-/// needs a flush for operands that are pending.
+/// The most multiplications of a product that is deferred. It is an estimate,
+/// which has not been measured on a GPU.
 constexpr std::int64_t kMostProducts = 1 << 16;
 
 /// An operand with a dimension for each of batch, row, column and sum that the
@@ -26,12 +26,8 @@ struct Factor {
     sizes.push_back(tensor->size(dim));
     strides.push_back(tensor->stride(dim));
   }
-  void add_one() {
-    sizes.push_back(1);
-    strides.push_back(0);
-  }
-  /// Adds a dimension of that size in which all elements are one.
-  void add_repeated(std::int64_t size) {
+  /// Adds a dimension of that size in which all elements are the same.
+  void add_repeated(std::int64_t size = 1) {
     sizes.push_back(size);
     strides.push_back(0);
   }
@@ -59,8 +55,7 @@ void add_array(Deferred& deferred, const Factor& factor) {
 /// tensor.
 Tensor plan_factors(const Factor& a, const Factor& b, const Factor& more,
                     std::vector<Deferred>& requests, const Site*& site) {
-  std::int64_t products = 1;
-  for (const std::int64_t size : a.sizes) products *= size;
+  const std::int64_t products = c10::multiply_integers(a.sizes);
   if (products == 0 || products > kMostProducts) {
     is_passed_to_pytorch = products != 0;
     return {};
@@ -104,7 +99,7 @@ Tensor plan_matrices(const Tensor& a, const Tensor& b, const Tensor* more,
   x.add(kRank - 2);
   x.add_repeated(b.size(-1));
   x.add(kRank - 1);
-  y.add_one();
+  y.add_repeated();
   y.add(kRank - 1);
   y.add(kRank - 2);
   if (more != nullptr) {
@@ -112,13 +107,13 @@ Tensor plan_matrices(const Tensor& a, const Tensor& b, const Tensor* more,
     for (std::int64_t d = 0; d < kRank; ++d) {
       const std::int64_t own = d - (kRank - more->dim());
       if (own < 0 || more->size(own) == 1)
-        z.add_one();
+        z.add_repeated();
       else if (more->size(own) == x.sizes[static_cast<std::size_t>(d)])
         z.add(own);
       else
         return {};
     }
-    z.add_one();
+    z.add_repeated();
   }
   return plan_factors(x, y, z, requests, site);
 }
@@ -157,14 +152,14 @@ Tensor plan_vector(Arguments arguments, std::vector<Deferred>& requests,
   Factor y{.tensor = &b};
   if (kRank == 2) {
     x.add(0);
-    y.add_one();
+    y.add_repeated();
   }
   x.add(kRank - 1);
   y.add(0);
   return plan_factors(x, y, {}, requests, site);
 }
 
-constexpr PlannedName kProductNames[] = {
+constexpr PlannedName kNames[] = {
     {"mm", &plan_product<2>, false}, {"bmm", &plan_product<3>, false},
     {"addmm", &plan_sum<2>, false},  {"baddbmm", &plan_sum<3>, false},
     {"mv", &plan_vector<2>, false},  {"dot", &plan_vector<1>, false},
@@ -172,10 +167,6 @@ constexpr PlannedName kProductNames[] = {
 
 }  // namespace
 
-const PlannedName* find_product(std::string_view name) {
-  const auto* const found =
-      std::ranges::find(kProductNames, name, &PlannedName::name);
-  return found == std::end(kProductNames) ? nullptr : found;
-}
+const std::span<const PlannedName> kProducts = kNames;
 
 }  // namespace gpuos::bridge

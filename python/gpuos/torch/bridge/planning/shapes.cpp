@@ -1,5 +1,7 @@
 #include "planning/shapes.h"
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -34,11 +36,7 @@ struct Part {
     part.sizes[d] = size;
     return part;
   }
-  std::int64_t elems() const {
-    std::int64_t elems = 1;
-    for (const std::int64_t size : sizes) elems *= size;
-    return elems;
-  }
+  std::int64_t elems() const { return c10::multiply_integers(sizes); }
 };
 
 /// The copies of one operator.
@@ -148,9 +146,7 @@ Tensor plan_joined(Arguments arguments, std::vector<Deferred>& requests,
       if ((kStacks || d != *dim) && tensor.size(d) != first.size(d)) return {};
     shape[static_cast<std::size_t>(*dim)] += kStacks ? 1 : tensor.size(*dim);
   }
-  std::int64_t elems = 1;
-  for (const std::int64_t size : shape) elems *= size;
-  if (!has_usual_size(elems)) return {};
+  if (!has_usual_size(c10::multiply_integers(shape))) return {};
   Copies copies(shape, first, requests, site);
   const Part all = Part::of(copies.out());
   std::int64_t at = 0;
@@ -167,7 +163,7 @@ Tensor plan_joined(Arguments arguments, std::vector<Deferred>& requests,
   return copies.out();
 }
 
-/// Adds the copies of a roll along the dimensions from `place` on.
+/// Adds the copies of a roll along `dims`.
 void add_rolled(Copies& copies, const Tensor& tensor, const Part& from,
                 const Part& to, at::IntArrayRef shifts, at::IntArrayRef dims) {
   if (dims.empty()) return copies.add(tensor, from, to);
@@ -219,13 +215,11 @@ Tensor plan_repeat(Arguments arguments, std::vector<Deferred>& requests,
   const auto more = static_cast<std::int64_t>(repeats.size()) - tensor.dim();
   Dims shape;
   Part from;
-  std::int64_t elems = 1;
   for (std::size_t d = 0; d < repeats.size(); ++d) {
     const std::int64_t own = static_cast<std::int64_t>(d) - more;
     const std::int64_t size = own < 0 ? 1 : tensor.size(own);
     if (repeats[d] < 0) return {};
     shape.push_back(repeats[d] * size);
-    elems *= shape.back();
     if (repeats[d] != 1) {
       from.sizes.push_back(repeats[d]);
       from.strides.push_back(0);
@@ -235,7 +229,9 @@ Tensor plan_repeat(Arguments arguments, std::vector<Deferred>& requests,
       from.strides.push_back(tensor.stride(own));
     }
   }
-  if (from.sizes.size() > kMaxDims || !has_usual_size(elems)) return {};
+  if (from.sizes.size() > kMaxDims ||
+      !has_usual_size(c10::multiply_integers(shape)))
+    return {};
   Copies copies(shape, tensor, requests, site);
   // The result in C order has the same elements in these dimensions.
   Part to{from.sizes, Dims(from.sizes.size(), 1)};
@@ -263,9 +259,8 @@ Tensor plan_pad(Arguments arguments, std::vector<Deferred>& requests,
     before[d] = pad[2 * i];
     shape[d] += pad[2 * i] + pad[2 * i + 1];
   }
-  std::int64_t elems = 1;
-  for (const std::int64_t size : shape) elems *= size;
-  if (tensor.numel() == 0 || !has_usual_size(elems)) return {};
+  if (tensor.numel() == 0 || !has_usual_size(c10::multiply_integers(shape)))
+    return {};
   Copies copies(shape, tensor, requests, site);
   copies.fill(value.toDouble());
   Part to = Part::of(copies.out());
@@ -283,10 +278,12 @@ constexpr PlannedName kShapeNames[] = {
 
 }  // namespace
 
-const PlannedName* find_shape(std::string_view name) {
-  const auto* const found =
-      std::ranges::find(kShapeNames, name, &PlannedName::name);
-  return found == std::end(kShapeNames) ? nullptr : found;
+const PlannedName* find_planned(std::string_view name) {
+  for (const std::span<const PlannedName> names :
+       {std::span<const PlannedName>(kShapeNames), kProducts})
+    for (const PlannedName& one : names)
+      if (one.name == name) return &one;
+  return nullptr;
 }
 
 }  // namespace gpuos::bridge

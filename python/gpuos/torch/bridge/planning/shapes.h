@@ -4,6 +4,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <span>
 #include <string_view>
 
 #include "planning/elementwise.h"
@@ -21,8 +22,10 @@ struct PlannedName {
   bool saves_flushes_alone = true;  // on processors; false: nothing there
 };
 
-/// Return null for other operators: those that move elements, and products.
-const PlannedName* find_shape(std::string_view name);
-const PlannedName* find_product(std::string_view name);
+/// The products, for find_planned().
+extern const std::span<const PlannedName> kProducts;
+
+/// Returns null for operators that are neither.
+const PlannedName* find_planned(std::string_view name);
 
 }  // namespace gpuos::bridge
