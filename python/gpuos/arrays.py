@@ -491,6 +491,8 @@ def call(
     of_out = out.dtype if type(out) is Array else None
     try:
         fused = _bound(function, fixed, named, types, of_out)
+    except _OfOthersError:
+        fused = _bind(function, fixed, named, of_out)
     except TypeError as error:  # not hashable
         raise TypeError(f"{function.__name__}: {error}") from None
     return _run(function.__name__.strip("_"), fused, tuple(operands), out)
@@ -548,6 +550,33 @@ def _bound(
     args: tuple[Any, ...],
     keywords: tuple[tuple[str, Any], ...],
     _types: tuple[Any, ...],
+    of_out: np.dtype[Any] | None,
+) -> _core.Fused:
+    if not _is_plain((*args, *(x for _, x in keywords))):
+        raise _OfOthersError
+    return _bind(function, args, keywords, of_out)
+
+
+class _OfOthersError(Exception):
+    """An argument is an object of the user, which the cache must not keep."""
+
+
+_NAMES = (None, ..., np._NoValue)
+_PLAIN = {bool, int, float, complex, str, bytes, _Place, *map(type, _NAMES)}
+
+
+def _is_plain(argument: Any) -> bool:
+    if type(argument) is tuple:
+        return all(map(_is_plain, argument))
+    return type(argument) in _PLAIN or isinstance(
+        argument, (type, np.dtype, np.generic)
+    )
+
+
+def _bind(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: tuple[tuple[str, Any], ...],
     of_out: np.dtype[Any] | None,
 ) -> _core.Fused:
     def compute(*operands: Any) -> Any:

@@ -5,6 +5,7 @@ An operation reads the values at the time when it was written.
 
 import itertools
 import resource
+import sys
 
 import numpy as np
 import pytest
@@ -242,6 +243,16 @@ def test_freed_and_closed_operands_are_computed_before(rt):
         late = other.array(START) * 3
     if rt.backend == "host":
         np.testing.assert_array_equal(late.numpy(), START * 3)
+
+
+def test_arguments_live_no_longer_than_the_caller_keeps_them(rt):
+    class Axis(int):
+        pass
+
+    axis = Axis(0)
+    before = sys.getrefcount(axis)
+    assert rt.ones((2, 3)).all(axis).tolist() == [True] * 3
+    assert sys.getrefcount(axis) == before
 
 
 def test_results_without_room_raise_when_read(rt):

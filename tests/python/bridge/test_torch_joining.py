@@ -242,7 +242,7 @@ assert warning.filename == "<string>", warning
 print(warning.message)
 counted = gt.stats()
 assert counted.pop("eager") == 4, counted
-assert set(counted.values()) == {{0}}, counted
+assert not any(counted.values()), counted
 x = torch.ones(2)
 for use in (
     lambda: gt.submit_add(x, x, x),
