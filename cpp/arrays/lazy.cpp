@@ -51,7 +51,9 @@ LazyOperations::Operations LazyOperations::take() {
   Operations operations;
   operations.reserve(waiting_.size());
   for (LazyOperation* operation : waiting_)
-    operations.push_back(operation->shared_from_this());
+    // Null: it is being destroyed. Releasing an operand may run other code.
+    if (auto held = operation->weak_from_this().lock())
+      operations.push_back(std::move(held));
   return operations;
 }
 
@@ -65,32 +67,53 @@ void LazyOperations::submit(const Operations& operations) noexcept {
     describe(operations);
     const auto known = plans_.find(words_);
     if (known == plans_.end()) {
-      make_plan(operations);
+      make_tasks(operations);
+      if (!has_failed_) keep_plan();
     } else {
       for (const Task& task : known->second.tasks) run(task, operations);
     }
   } catch (...) {
-    for (const auto& operation : operations)
-      if (operation->memory_ == nullptr)
-        fail(this, operation.get(), std::current_exception());
+    fail(operations, std::current_exception());
   }
   if (has_failed_) retry(operations);
 }
 
-// A task fails as a whole. Some of its operations may be possible alone, except
+void LazyOperations::fail(const Operations& operations,
+                          const std::exception_ptr& error) noexcept {
+  for (const auto& operation : operations)
+    if (operation->memory_ == nullptr) fail(this, operation.get(), error);
+}
+
+// A task fails as a whole. Some of its results may be possible alone, except
 // that no task got a place in time.
 void LazyOperations::retry(const Operations& operations) noexcept {
   for (const auto& operation : operations) {
-    if (operation->failure_ == nullptr) continue;
+    if (operation->failure_ == nullptr || !operation->is_wanted()) continue;
     try {
       std::rethrow_exception(operation->failure_);
     } catch (const Timeout&) {
       continue;
     } catch (...) {
-      operation->failure_ = nullptr;
     }
-    run_alone(*operation);
+    Operations own;
+    try {
+      add_missing(*operation, own);
+      for (const auto& each : own) each->failure_ = nullptr;
+      make_tasks(own);
+    } catch (...) {
+      fail(own, std::current_exception());
+    }
   }
+}
+
+// What nobody holds is computed only within a task, because it may be large.
+void LazyOperations::add_missing(LazyOperation& operation, Operations& all) {
+  const auto self = operation.shared_from_this();
+  if (std::ranges::find(all, self) != all.end()) return;
+  for (const LazyOperation::Operand& operand : operation.operands())
+    if (operand.operation != nullptr && operand.operation->memory_ == nullptr)
+      add_missing(*operand.operation, all);
+  all.push_back(self);
 }
 
 // ---- Operations as words: all that decides their tasks.
@@ -192,7 +215,7 @@ void LazyOperations::run_alone(LazyOperation& operation) noexcept {
 
 // ---- Tasks that a RequestRunner makes
 
-void LazyOperations::make_plan(const Operations& operations) {
+void LazyOperations::make_tasks(const Operations& operations) {
   requests_.clear();
   views_.clear();
   made_ = {};
@@ -203,7 +226,9 @@ void LazyOperations::make_plan(const Operations& operations) {
   if (!runner_) runner_.emplace(runtime_);
   runner_->run(requests_, views_, {is_needed, this, place, fail, note}, {},
                /*owners_lie_apart=*/true);
-  if (has_failed_) return;
+}
+
+void LazyOperations::keep_plan() {
   if (plans_.size() == kMostPlans) plans_.clear();
   plans_.emplace(words_, std::move(made_));
 }
@@ -245,12 +270,11 @@ void LazyOperations::add_request(const LazyOperation& operation) {
     const std::size_t i = request.operands++;
     const LazyOperation* const made = operand.operation.get();
     const TensorView& view = made != nullptr ? made->form_ : *operand.view;
+    const void* const data = made != nullptr ? made->memory_ : view.data;
     request.dtypes[i] = view.dtype;
-    request.owners[i] = made;
-    if (made == nullptr) {
-      request.owners[i] = view.data;
-      request.values[i] = reinterpret_cast<std::uint64_t>(view.data);
-    }
+    request.owners[i] = data;
+    request.values[i] = reinterpret_cast<std::uint64_t>(data);
+    if (data == nullptr) request.owners[i] = made;
     views_.push_back(view);
   }
   for (const Scalar& scalar : operation.scalars_) {

@@ -167,9 +167,13 @@ class GPUOS_API LazyOperations {
   std::uint32_t index_of_input(const TensorView& view);
   void run(const Task& task, const Operations& operations) noexcept;
   void run_alone(LazyOperation& operation) noexcept;
+  void fail(const Operations& operations,
+            const std::exception_ptr& error) noexcept;
   void retry(const Operations& operations) noexcept;
+  static void add_missing(LazyOperation& operation, Operations& all);
   void take_inputs(const Task& task, const Operations& operations);
-  void make_plan(const Operations& operations);
+  void make_tasks(const Operations& operations);
+  void keep_plan();
   void add_request(const LazyOperation& operation);
   static bool is_needed(void* context, const void* owner, std::uint32_t uses);
   static void* place(void* context, const void* owner);

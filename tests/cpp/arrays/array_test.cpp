@@ -106,6 +106,30 @@ TEST_P(ArrayContract, AResultThatNobodyReadsIsNotComputed) {
   EXPECT_EQ(submitted(), before);
 }
 
+// Releasing its operands may run code that reads another result.
+TEST_P(ArrayContract, AnOperationThatIsBeingDestroyedIsNotTaken) {
+  static std::size_t taken;
+  class Ending : public LazyOperation {
+   public:
+    Ending(LazyOperations& all)
+        : LazyOperation(all, nullptr, TensorView()), waiting_(all) {}
+    ~Ending() override { taken = waiting_.take().size(); }
+
+   protected:
+    bool is_wanted() const noexcept override { return false; }
+
+   private:
+    LazyOperations& waiting_;
+  };
+  LazyOperations all(runtime());
+  auto first = std::make_shared<Ending>(all);
+  const auto second = std::make_shared<Ending>(all);
+  all.add(*first);
+  all.add(*second);
+  first.reset();
+  EXPECT_EQ(taken, 1u);
+}
+
 TEST_P(ArrayContract, OldValuesStayWhereANameIsBoundAgain) {
   Array x = range(3, {3});
   const Array old = x;

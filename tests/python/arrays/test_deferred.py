@@ -256,9 +256,10 @@ def test_arguments_live_no_longer_than_the_caller_keeps_them(rt):
 
 
 def test_results_without_room_raise_when_read(rt):
-    x = rt.zeros(1 << 17, "f8")
-    # 16 PiB: more than an address of today's processors can reach.
-    large = x + x[:, None] + x[:, None, None]
+    x, y = rt.zeros(1 << 10, "f8"), rt.zeros(1 << 17, "f8")
+    before = tasks(rt)
+    # 128 PiB: more than an address of today's processors can reach.
+    large = x + x[:, None] + y[:, None, None] + y[:, None, None, None]
     small = x + 1
     for _ in range(2):
         with pytest.raises((MemoryError, gpuos.Error)):
@@ -266,3 +267,5 @@ def test_results_without_room_raise_when_read(rt):
         with pytest.raises((MemoryError, gpuos.Error)):
             large + 1
     assert small[:2].tolist() == [1, 1]
+    # Nobody holds x + x[:, None], for which there would be room.
+    assert tasks(rt) == before + 1

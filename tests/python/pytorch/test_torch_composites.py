@@ -32,6 +32,8 @@ pytestmark = [
 COMPOSITE = [name for name in loading.composite() if passes(name)]
 SEEN = set()  # names of operators that calls came through
 DONE = set()  # names of tests
+# These amplify the rounding of a product, whose sum has another order.
+TOLERANCES = {"svd_lowrank": {"rtol": 1e-3, "atol": 1e-3}}
 
 
 def compare_calls(calls, test):
@@ -46,7 +48,7 @@ def compare_calls(calls, test):
             )
         )
     )
-    assert_same(expected, came)
+    assert_same(expected, came, **TOLERANCES.get(test, {}))
     DONE.add(test)
 
 
