@@ -319,7 +319,7 @@ warnings.simplefilter("error")
 for name in gt.__all__:
     USES[name]()
 counted = gt.stats()
-assert counted.pop("eager") == 3 and set(counted.values()) == {0}, counted
+assert counted.pop("eager") == 3 and not any(counted.values()), counted
 assert "bridge-" not in pathlib.Path("/proc/self/maps").read_text()
 assert threading.active_count() == 1
 """

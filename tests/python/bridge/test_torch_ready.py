@@ -25,7 +25,7 @@ with warnings.catch_warnings(record=True) as caught:
             outer.flush(sync=True)
     counted = gt.stats()
     assert counted.pop("eager") == 7, counted
-    assert set(counted.values()) == {0}, counted
+    assert not any(counted.values()), counted
     assert all("gpuos" not in repr(f) for f in vars(torch.Tensor).values())
     with gt.scheduler():
         touch("go")
