@@ -106,7 +106,7 @@ void LazyOperations::retry(const Operations& operations) noexcept {
   }
 }
 
-// What nobody holds is computed only within a task, because it may be large.
+// A result that nobody holds is computed only within a task. It may be large.
 void LazyOperations::add_missing(LazyOperation& operation, Operations& all) {
   const auto self = operation.shared_from_this();
   if (std::ranges::find(all, self) != all.end()) return;
