@@ -106,7 +106,7 @@ void LazyOperations::retry(const Operations& operations) noexcept {
   }
 }
 
-// A result that nobody holds is computed only within a task. It may be large.
+// A result without a holder may be large, so it gets no memory of its own.
 void LazyOperations::add_missing(LazyOperation& operation, Operations& all) {
   const auto self = operation.shared_from_this();
   if (std::ranges::find(all, self) != all.end()) return;

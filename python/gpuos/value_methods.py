@@ -333,7 +333,8 @@ def _call_ufunc(
             f"{name}.{method}: a fused function has no such method; for a "
             "reduction call sum, prod, max, min, any or all"
         )
-    _check_keywords(name, keywords)
+    if keywords:
+        _check_keywords(name, keywords)
     if name in OPERATIONS or name in ("divmod", "modf", "frexp"):
         made = _core._numbers_result(ufunc, inputs, keywords)
         if made is not None:

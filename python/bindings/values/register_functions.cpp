@@ -110,7 +110,7 @@ Value computed(const std::string& name, std::span<PyObject* const> objects) {
   const std::vector<Operand> x =
       operands_of(objects, name, is_comparison(name));
   for (const OpInfo& info : kOpInfos)
-    if (is_operation(info) && info.name == name && info.operands == x.size())
+    if (info.operands == x.size() && info.name == name && is_operation(info))
       return elementwise(info.op, x);
   for (const std::span<const Function> functions :
        {std::span<const Function>(kNumPys), std::span<const Function>(kOthers)})

@@ -267,5 +267,5 @@ def test_results_without_room_raise_when_read(rt):
         with pytest.raises((MemoryError, gpuos.Error)):
             large + 1
     assert small[:2].tolist() == [1, 1]
-    # Nobody holds x + x[:, None], for which there would be room.
+    # The program does not hold x + x[:, None], which would have room.
     assert tasks(rt) == before + 1
