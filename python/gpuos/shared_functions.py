@@ -269,8 +269,9 @@ def gradient(
         raise _core.InvalidArgument(
             f"gradient: edge_order: expected 1 or 2, got {edge_order}"
         )
-    axes = range(f.ndim) if axis is None else np.atleast_1d(axis).tolist()
-    if len({along % f.ndim for along in axes}) != len(axes):
+    given = range(f.ndim) if axis is None else np.atleast_1d(axis).tolist()
+    axes = [place_of(f, each, "gradient") for each in given]
+    if len(set(axes)) != len(axes):
         raise _core.InvalidArgument(
             f"gradient: expected each axis once, got {axis}"
         )

@@ -20,7 +20,7 @@ import gpuos
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 from dlpack_support import DELETER, Int64s, Managed, Tensor
 
-BYTES = 16384  # of the buffer: no layout of a right case reaches its ends
+BYTES = 32768  # of the buffer: no layout of a right case reaches its ends
 CPU, HOST_CUDA = 1, 3
 # Code and bits of each dtype that NumPy has too.
 DTYPES = {
