@@ -210,18 +210,22 @@ def check_work(torch: Any, gt: Any, work: Work) -> None:
     check_same(torch, expected, came, work.tolerance)
 
 
-def warm_up(torch: Any, gt: Any, arm: Arm) -> float:
+def warm_up(torch: Any, gt: Any, arm: Arm, least: int = 0) -> float:
     """Run `arm` until it needs no new program. Return the seconds for that.
 
     No run waits for a compiler. The first runs are interpreted and share the
-    processors with the compiler. The function ends after `WARM_S`.
+    processors with the compiler. There are at least `least` runs. The function
+    ends after `WARM_S`.
     """
     start = time.perf_counter()
     before = None
+    runs = 0
     while time.perf_counter() - start < WARM_S:
         read(torch, arm.run())
+        runs += 1
         now = gt.stats()
-        if not now["compiling"] and now["programs"] == before:
+        is_known = not now["compiling"] and now["programs"] == before
+        if is_known and runs >= least:
             break
         before = now["programs"]
         while gt.stats()["compiling"] and time.perf_counter() - start < WARM_S:
