@@ -72,12 +72,17 @@ bool WriteSet::are_independent(std::span<const Request> requests) {
          });
 }
 
-void AliasAnalysis::run(const RequestArrays& arrays, bool owners_are_disjoint) {
+void AliasAnalysis::begin(const RequestArrays& arrays,
+                          bool owners_are_disjoint) {
   has_overlaps_ = false;
+  has_parts_ = false;
   owners_.clear();
   are_independent_ = written_.are_independent(arrays.requests());
-  if (owners_are_disjoint && are_independent_) return;
-  find_owners(arrays);
+  if (!owners_are_disjoint || !are_independent_) find_owners(arrays);
+}
+
+void AliasAnalysis::finish(const RequestArrays& arrays,
+                           bool owners_are_disjoint) {
   if (!owners_are_disjoint) find_overlaps(arrays);
   if (has_parts_ && !has_overlaps_) divide_owners(arrays);
 }
@@ -113,7 +118,6 @@ void AliasAnalysis::prefetch(const RequestArrays& arrays,
 
 void AliasAnalysis::find_owners(const RequestArrays& arrays) {
   of_.resize(arrays.requests().size());
-  has_parts_ = false;
   const auto touch = [&](Owner& owner, std::uint64_t address) {
     if (owner.uses++ == 0) {
       owner.address = address;

@@ -246,8 +246,10 @@ struct RequestOwners {
 /// one allocation become owners of their own.
 class AliasAnalysis {
  public:
-  /// `owners_are_disjoint`: as RequestRunner::run().
-  void run(const RequestArrays& arrays, bool owners_are_disjoint);
+  /// Finds the owners. `owners_are_disjoint`: as RequestRunner::run().
+  void begin(const RequestArrays& arrays, bool owners_are_disjoint);
+  /// Finds which owners overlap, and their parts.
+  void finish(const RequestArrays& arrays, bool owners_are_disjoint);
 
   /// Empty if all are apart and that was known of the owners.
   OwnerTable& owners() noexcept { return owners_; }

@@ -89,6 +89,10 @@ class FusedRequests {
   }
   const std::vector<TensorView>& inputs() const { return inputs_; }
   const std::vector<TensorView>& outputs() const { return outputs_; }
+  /// Returns the step of each output.
+  const std::vector<std::uint16_t>& output_values() const {
+    return output_values_;
+  }
   const std::vector<Scalar>& numbers() const { return numbers_; }
   const std::vector<Step>& steps() const { return steps_; }
 

@@ -72,6 +72,7 @@ void GroupRunner::begin(const RequestArrays& arrays, AliasAnalysis& aliases,
   groups_ = &groups;
   needed_ = needed;
   refused_ = nullptr;
+  record_.reset();
   calls_.begin(stream);
   use_of_.resize(arrays.requests().size());
   is_late_.resize(arrays.requests().size());
@@ -86,11 +87,16 @@ void GroupRunner::run_together(const Add& add, const ForEach& for_each) {
       calls_.flush();  // those before the failed one
       throw;
     }
-    calls_.flush();
+    flush_calls();
   } catch (...) {
     if (needed_.fail == nullptr) throw;
     for_each([&](std::uint32_t request) { refuse(request); });
   }
+}
+
+void GroupRunner::flush_calls() {
+  calls_.flush();
+  is_later_ = true;
 }
 
 void GroupRunner::finish() {
@@ -136,6 +142,7 @@ bool GroupRunner::reads_refused(std::uint32_t request) {
 
 void GroupRunner::note_refused(std::uint32_t request,
                                const std::exception_ptr& error) {
+  record_.reset();
   if (!aliases_->are_independent())
     aliases_->owners()[aliases_->of(request).out].is_refused = true;
   if (needed_.fail != nullptr)
@@ -228,23 +235,23 @@ std::uint64_t GroupRunner::address_of(std::uint32_t request,
 
 void GroupRunner::run_whole(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
-  whole_inputs_.clear();
-  whole_numbers_.clear();
+  inputs_.clear();
+  numbers_.clear();
   for (std::size_t i = 0; i < asked.operands; ++i) {
     if (is_number(asked, i))
-      whole_numbers_.push_back(number_of(asked, i));
+      numbers_.push_back(number_of(asked, i));
     else
-      whole_inputs_.push_back(
+      inputs_.push_back(
           own_view(asked, 1 + i, address_of(request, i), asked.dtypes[i]));
   }
   const TensorView out =
       own_view(asked, 0, address_of(request), asked.out_dtype);
   const Program& program =
       static_cast<const ProgramFunction&>(*asked.function).program;
-  calls_.add(program, whole_inputs_, {&out, 1}, whole_numbers_);
+  calls_.add(program, inputs_, {&out, 1}, numbers_);
   ++tasks_;
   if (needed_.note != nullptr)
-    needed_.note(needed_.context, program, {&asked.out_owner, 1}, whole_inputs_,
+    needed_.note(needed_.context, program, {&asked.out_owner, 1}, inputs_,
                  {&out, 1});
 }
 
@@ -256,6 +263,7 @@ void GroupRunner::run_needed(std::uint32_t request) {
   }
   if (builtins_.add(asked, calls_)) {
     ++tasks_;
+    if (record_) note_task().outputs.push_back({.of = {request}});
     return;
   }
   uses_.assign(1, {.request = request, .is_output = true, .is_live = true});
@@ -319,7 +327,7 @@ void GroupRunner::run_fragments(const IterationSpace& space,
     while (first < end && !uses_[first].is_live) ++first;
     if (first == end) return;
     // It may read the results of the previous program.
-    if (is_later) calls_.flush();
+    if (is_later) flush_calls();
     if (most_steps == 1) {
       attempt(uses_[first].request, [&] {
         if (is_whole(arrays_->request(uses_[first].request))) {
@@ -497,6 +505,7 @@ bool GroupRunner::submit() {
     return false;
   }
   ++tasks_;
+  if (record_) note_program(program);
   if (needed_.note == nullptr) return true;
   std::vector<const void*> owners;
   for (const FusedRequests::Step& step : fused_.steps())
@@ -504,6 +513,85 @@ bool GroupRunner::submit() {
   needed_.note(needed_.context, program, owners, fused_.inputs(),
                fused_.outputs());
   return true;
+}
+
+// ---- Known runs
+
+void GroupRunner::record() {
+  record_.emplace().unwritten = unwritten_;
+  is_later_ = false;
+}
+
+std::optional<KnownRun> GroupRunner::take_record() noexcept {
+  if (record_) record_->unwritten = unwritten_ - record_->unwritten;
+  return std::exchange(record_, std::nullopt);
+}
+
+KnownTask& GroupRunner::note_task() {
+  KnownTask& task = record_->tasks.emplace_back();
+  task.is_later = std::exchange(is_later_, false);
+  return task;
+}
+
+void GroupRunner::note_program(const Program& program) {
+  KnownTask& task = note_task();
+  task.program = program;
+  const RequestPlace none{.request = kNone};
+  for (const TensorView& form : fused_.inputs())
+    task.inputs.push_back({form, none});
+  task.numbers.assign(fused_.numbers().size(), none);
+  const auto index_of = [&](const FusedRequests::Step& step) {
+    return static_cast<std::uint32_t>(step.request -
+                                      arrays_->requests().data());
+  };
+  for (const FusedRequests::Step& step : fused_.steps())
+    for (std::uint8_t i = 0; i < step.request->operands; ++i) {
+      const OperandSource& link = step.links[i];
+      const RequestPlace place{index_of(step), i};
+      if (link.kind == OperandSource::Kind::Input)
+        task.inputs[link.index].of = place;
+      if (link.kind != OperandSource::Kind::Number) continue;
+      RequestPlace& number = task.numbers[link.index];
+      if (number.request != kNone) record_->equal.push_back({number, place});
+      number = place;
+    }
+  for (std::size_t i = 0; i < fused_.outputs().size(); ++i)
+    task.outputs.push_back(
+        {fused_.outputs()[i],
+         {.request = index_of(fused_.steps()[fused_.output_values()[i]])}});
+  // A program without inputs takes its shape from an output.
+  for (KnownTask::Array& input : task.inputs)
+    if (input.of.request == kNone) input.of = task.outputs.front().of;
+}
+
+void GroupRunner::add_arrays(std::span<const KnownTask::Array> arrays,
+                             std::vector<TensorView>& views) {
+  views.clear();
+  for (const KnownTask::Array& array : arrays)
+    views.emplace_back(array.form).data = reinterpret_cast<void*>(
+        array.of.place == RequestPlace::kOut
+            ? address_of(array.of.request)
+            : address_of(array.of.request, array.of.place));
+}
+
+void GroupRunner::repeat(const KnownRun& known) {
+  for (const KnownTask& task : known.tasks) {
+    if (task.is_later) calls_.flush();
+    ++tasks_;
+    if (task.program.is_empty()) {
+      builtins_.add(arrays_->request(task.outputs.front().of.request), calls_);
+      continue;
+    }
+    add_arrays(task.outputs, outputs_);
+    add_arrays(task.inputs, inputs_);
+    numbers_.clear();
+    for (const RequestPlace& number : task.numbers)
+      numbers_.push_back(
+          number_of(arrays_->request(number.request), number.place));
+    calls_.add(task.program, inputs_, outputs_, numbers_);
+  }
+  calls_.flush();
+  unwritten_ += known.unwritten;
 }
 
 }  // namespace gpuos::requests

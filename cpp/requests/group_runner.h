@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "requests/alias_analysis.h"
 #include "requests/fused_requests.h"
 #include "requests/groups.h"
+#include "requests/known_runs.h"
 #include "requests/levels.h"
 
 namespace gpuos::requests {
@@ -53,6 +55,13 @@ class GroupRunner {
   void run(std::span<const Group* const> level);
   /// Runs all requests, if none meets another.
   void run_independent();
+  /// Runs all requests as a known run of the same requests did.
+  /// Throws: as Runtime::submit().
+  void repeat(const KnownRun& known);
+  /// Records the tasks of this run, for take_record().
+  void record();
+  /// Returns nothing if a request was refused.
+  std::optional<KnownRun> take_record() noexcept;
   /// Ends the run. Throws: InvalidArgument of the first refused request. Only
   /// readers of its output did not run either.
   void finish();
@@ -115,6 +124,12 @@ class GroupRunner {
                    std::size_t end);
   /// False: the program is too large.
   bool submit();
+  void flush_calls();
+  /// Adds a task to the record.
+  KnownTask& note_task();
+  void note_program(const Program& program);
+  void add_arrays(std::span<const KnownTask::Array> arrays,
+                  std::vector<TensorView>& views);
   TensorView view_of(const IterationSpace& space,
                      const ArrayElements& array) const;
   TensorView out_view(const IterationSpace& space, std::uint32_t request);
@@ -129,14 +144,17 @@ class GroupRunner {
   AliasAnalysis* aliases_ = nullptr;
   const Groups* groups_ = nullptr;
   StillNeeded needed_;
-  std::vector<TensorView> whole_inputs_;
-  std::vector<Scalar> whole_numbers_;
+  std::vector<TensorView> inputs_;  // of a task that is not in fused_
+  std::vector<TensorView> outputs_;
+  std::vector<Scalar> numbers_;
   FusedRequests fused_;
   std::vector<bool> is_late_;    // requests that depend on results of rows
   std::vector<MemberUse> uses_;  // of the group
   std::vector<std::uint32_t> use_of_;    // of each request
   std::vector<std::uint16_t> value_of_;  // of each place in its program
-  std::exception_ptr refused_;           // the first of this run, if any
+  std::optional<KnownRun> record_;
+  bool is_later_ = false;       // the next task of the record
+  std::exception_ptr refused_;  // the first of this run, if any
   std::uint64_t tasks_ = 0;
   std::uint64_t unwritten_ = 0;
 };

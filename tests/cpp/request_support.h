@@ -83,8 +83,9 @@ class RequestList {
 
   const std::vector<Request>& requests() const { return requests_; }
   const std::vector<TensorView>& views() const { return views_; }
-  void run(RequestRunner& runner, StillNeeded needed = {}) const {
-    runner.run(requests_, views_, needed);
+  void run(RequestRunner& runner, StillNeeded needed = {},
+           bool owners_lie_apart = false) const {
+    runner.run(requests_, views_, needed, {}, owners_lie_apart);
   }
   void clear() {
     requests_.clear();

@@ -92,6 +92,11 @@ class Tape {
   }
 
   const std::vector<Operation>& operations() const { return operations_; }
+  /// Draws the numbers of all operations again.
+  void draw_numbers() {
+    for (Operation& made : operations_)
+      for (double& number : made.numbers) number = draw_number();
+  }
   DType dtype_of(std::size_t owner) const { return dtypes_[owner]; }
   bool is_needed(std::size_t owner) const {
     return owner < kOldOwners || needed_.contains(owner);
@@ -100,6 +105,7 @@ class Tape {
   Random& random() { return random_; }
 
  private:
+  double draw_number() { return static_cast<double>(random_.below(5)) - 1; }
   template <typename List>
   auto pick(const List& list) {
     return list[random_.below(std::size(list))];
@@ -194,7 +200,7 @@ class Tape {
       made.operands.push_back(slot);
     }
     for (int i = 0; i < choice.numbers; ++i)
-      made.numbers.push_back(static_cast<double>(random_.below(5)) - 1);
+      made.numbers.push_back(draw_number());
   }
 
   // An operand may be the output, but not overlap it otherwise.

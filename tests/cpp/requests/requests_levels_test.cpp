@@ -32,7 +32,8 @@ class Levels : public ::testing::Test {
   bool are_independent(bool owners_are_disjoint = false) {
     requests::RequestArrays arrays;
     arrays.begin(list_.requests(), list_.views());
-    aliases_.run(arrays, owners_are_disjoint);
+    aliases_.begin(arrays, owners_are_disjoint);
+    aliases_.finish(arrays, owners_are_disjoint);
     list_.clear();
     return aliases_.are_independent();
   }
@@ -41,7 +42,8 @@ class Levels : public ::testing::Test {
   Found find() {
     requests::RequestArrays arrays;
     arrays.begin(list_.requests(), list_.views());
-    aliases_.run(arrays, false);
+    aliases_.begin(arrays, false);
+    aliases_.finish(arrays, false);
     groups_.run(arrays, aliases_);
     levels_.run(arrays, aliases_, groups_);
     Found found;

@@ -108,10 +108,16 @@ bool is_usable(const Tensor& tensor) {
          tensor.suggest_memory_format() == at::MemoryFormat::Contiguous;
 }
 
+/// Processors copy more elements sooner in new memory that they used just now.
+constexpr std::int64_t kMostOnProcessors = 1 << 11;
+
 /// Returns whether a result of so many elements is deferred.
-bool has_usual_size(std::int64_t elems) {
-  if (elems > size_threshold()) is_passed_to_pytorch = true;
-  return elems > 0 && elems <= size_threshold();
+bool has_usual_size(std::int64_t elems, const Tensor& like) {
+  const std::int64_t most = like.is_cpu()
+                                ? std::min(size_threshold(), kMostOnProcessors)
+                                : size_threshold();
+  if (elems > most) is_passed_to_pytorch = true;
+  return elems > 0 && elems <= most;
 }
 
 /// Returns the dimension from 0 on, or nothing.
@@ -146,7 +152,7 @@ Tensor plan_joined(Arguments arguments, std::vector<Deferred>& requests,
       if ((kStacks || d != *dim) && tensor.size(d) != first.size(d)) return {};
     shape[static_cast<std::size_t>(*dim)] += kStacks ? 1 : tensor.size(*dim);
   }
-  if (!has_usual_size(c10::multiply_integers(shape))) return {};
+  if (!has_usual_size(c10::multiply_integers(shape), first)) return {};
   Copies copies(shape, first, requests, site);
   const Part all = Part::of(copies.out());
   std::int64_t at = 0;
@@ -189,7 +195,7 @@ Tensor plan_roll(Arguments arguments, std::vector<Deferred>& requests,
   // A part of an image may have another memory format than the whole.
   if (!is_usable(tensor) || (tensor.dim() > 3 && !tensor.is_contiguous()) ||
       dims.empty() || dims.size() != shifts.size() || dims.size() > 2 ||
-      !has_usual_size(tensor.numel()))
+      !has_usual_size(tensor.numel(), tensor))
     return {};
   for (std::int64_t& dim : dims) {
     const auto found = dim_of(dim, tensor.dim());
@@ -230,7 +236,7 @@ Tensor plan_repeat(Arguments arguments, std::vector<Deferred>& requests,
     }
   }
   if (from.sizes.size() > kMaxDims ||
-      !has_usual_size(c10::multiply_integers(shape)))
+      !has_usual_size(c10::multiply_integers(shape), tensor))
     return {};
   Copies copies(shape, tensor, requests, site);
   // The result in C order has the same elements in these dimensions.
@@ -259,7 +265,8 @@ Tensor plan_pad(Arguments arguments, std::vector<Deferred>& requests,
     before[d] = pad[2 * i];
     shape[d] += pad[2 * i] + pad[2 * i + 1];
   }
-  if (tensor.numel() == 0 || !has_usual_size(c10::multiply_integers(shape)))
+  if (tensor.numel() == 0 ||
+      !has_usual_size(c10::multiply_integers(shape), tensor))
     return {};
   Copies copies(shape, tensor, requests, site);
   copies.fill(value.toDouble());
