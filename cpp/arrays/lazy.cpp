@@ -19,6 +19,16 @@ std::size_t bytes_of(const TensorView& view) noexcept {
   return static_cast<std::size_t>(view.size()) * size_of(view.dtype);
 }
 
+bool is_timeout(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Timeout&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 LazyOperation::~LazyOperation() { all_.remove(*this); }
@@ -88,13 +98,9 @@ void LazyOperations::fail(const Operations& operations,
 // that no task got a place in time.
 void LazyOperations::retry(const Operations& operations) noexcept {
   for (const auto& operation : operations) {
-    if (operation->failure_ == nullptr || !operation->is_wanted()) continue;
-    try {
-      std::rethrow_exception(operation->failure_);
-    } catch (const Timeout&) {
+    if (operation->failure_ == nullptr || is_timeout(operation->failure_) ||
+        !operation->is_wanted())
       continue;
-    } catch (...) {
-    }
     Operations own;
     try {
       add_missing(*operation, own);

@@ -17,8 +17,10 @@ const KnownRun* KnownRuns::find(const RequestArrays& arrays,
   is_wanted_ = false;
   // A caller with `note` remembers tasks itself.
   if (needed.note != nullptr) return nullptr;
-  if (unknown_ >= kMostUnknown && unknown_++ % kMostUnknown != 0)
+  if (unknown_ >= kMostUnknown && unknown_ % kMostUnknown != 0) {
+    ++unknown_;
     return nullptr;
+  }
   if (!describe(arrays, aliases, needed)) return nullptr;
   const auto bits_of = [&](const RequestPlace& number) {
     return arrays.request(number.request).values[number.place];
