@@ -178,7 +178,8 @@ def expect(came: float, wanted: float) -> None:
 def child(subject: str, seconds: float, *, with_torch: bool) -> int:
     """Do one thing for a time; the first use is under way at once."""
     # Python itself gives a handler half a module while that is imported.
-    for name in ("awaiting", "array_methods", "numpy_functions", "tracing"):
+    names = ("awaiting", "array_methods", "fused_others", "numpy_functions")
+    for name in (*names, "tracing"):
         importlib.import_module(f"gpuos.{name}")
     if with_torch and HAS_TORCH:
         importlib.import_module("gpuos.torch")
