@@ -111,13 +111,21 @@ bool is_usable(const Tensor& tensor) {
 /// Processors copy more elements sooner in new memory that they used just now.
 constexpr std::int64_t kMostOnProcessors = 1 << 11;
 
-/// Returns whether a result of so many elements is deferred.
-bool has_usual_size(std::int64_t elems, const Tensor& like) {
-  const std::int64_t most = like.is_cpu()
-                                ? std::min(size_threshold(), kMostOnProcessors)
-                                : size_threshold();
-  if (elems > most) is_passed_to_pytorch = true;
-  return elems > 0 && elems <= most;
+/// PyTorch copies more short rows sooner.
+constexpr std::int64_t kMostRuns = 128;
+
+/// Returns whether a result of this shape is deferred, which is made of
+/// `copies` along `dim`.
+bool is_usual_shape(c10::IntArrayRef shape, std::int64_t dim,
+                    std::int64_t copies, const Tensor& like) {
+  const std::int64_t elems = c10::multiply_integers(shape);
+  const std::int64_t runs = copies * c10::multiply_integers(shape.slice(
+                                         0, static_cast<std::size_t>(dim)));
+  const bool is_usual =
+      elems <= size_threshold() &&
+      !(like.is_cpu() && (elems > kMostOnProcessors || runs > kMostRuns));
+  if (!is_usual) is_passed_to_pytorch = true;
+  return elems > 0 && is_usual;
 }
 
 /// Returns the dimension from 0 on, or nothing.
@@ -152,7 +160,9 @@ Tensor plan_joined(Arguments arguments, std::vector<Deferred>& requests,
       if ((kStacks || d != *dim) && tensor.size(d) != first.size(d)) return {};
     shape[static_cast<std::size_t>(*dim)] += kStacks ? 1 : tensor.size(*dim);
   }
-  if (!has_usual_size(c10::multiply_integers(shape), first)) return {};
+  if (!is_usual_shape(shape, *dim, static_cast<std::int64_t>(tensors.size()),
+                      first))
+    return {};
   Copies copies(shape, first, requests, site);
   const Part all = Part::of(copies.out());
   std::int64_t at = 0;
@@ -194,8 +204,7 @@ Tensor plan_roll(Arguments arguments, std::vector<Deferred>& requests,
   auto dims = arguments[2].toDimVector();
   // A part of an image may have another memory format than the whole.
   if (!is_usable(tensor) || (tensor.dim() > 3 && !tensor.is_contiguous()) ||
-      dims.empty() || dims.size() != shifts.size() || dims.size() > 2 ||
-      !has_usual_size(tensor.numel(), tensor))
+      dims.empty() || dims.size() != shifts.size() || dims.size() > 2)
     return {};
   for (std::int64_t& dim : dims) {
     const auto found = dim_of(dim, tensor.dim());
@@ -203,6 +212,8 @@ Tensor plan_roll(Arguments arguments, std::vector<Deferred>& requests,
     dim = *found;
   }
   if (dims.size() == 2 && dims[0] == dims[1]) return {};
+  if (!is_usual_shape(tensor.sizes(), std::ranges::max(dims), 2, tensor))
+    return {};
   Copies copies(Dims(tensor.sizes().begin(), tensor.sizes().end()), tensor,
                 requests, site);
   add_rolled(copies, tensor, Part::of(tensor), Part::of(copies.out()), shifts,
@@ -235,8 +246,7 @@ Tensor plan_repeat(Arguments arguments, std::vector<Deferred>& requests,
       from.strides.push_back(tensor.stride(own));
     }
   }
-  if (from.sizes.size() > kMaxDims ||
-      !has_usual_size(c10::multiply_integers(shape), tensor))
+  if (from.sizes.size() > kMaxDims || !is_usual_shape(shape, 0, 1, tensor))
     return {};
   Copies copies(shape, tensor, requests, site);
   // The result in C order has the same elements in these dimensions.
@@ -266,7 +276,7 @@ Tensor plan_pad(Arguments arguments, std::vector<Deferred>& requests,
     shape[d] += pad[2 * i] + pad[2 * i + 1];
   }
   if (tensor.numel() == 0 ||
-      !has_usual_size(c10::multiply_integers(shape), tensor))
+      !is_usual_shape(shape, tensor.dim() - 1, 1, tensor))
     return {};
   Copies copies(shape, tensor, requests, site);
   copies.fill(value.toDouble());
