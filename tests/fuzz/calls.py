@@ -584,7 +584,4 @@ def finding(place: Place, case: Case) -> str:
     JUDGE.raised.clear()
     gc.collect(1)
     unusable = place.why_unusable()
-    if unusable:  # A cycle of an old generation may hold an open transaction.
-        gc.collect()
-        unusable = place.why_unusable()
     return JUDGE.finding or unusable

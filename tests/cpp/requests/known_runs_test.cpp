@@ -9,7 +9,7 @@
 namespace gpuos::requests {
 namespace {
 
-/// b = x + y and c = b * 2, where x and y are matrices.
+/// Holds b = x + y and c = b * 2, where x and y are matrices.
 struct TwoRequests {
   std::vector<float> memory = std::vector<float>(64);
   std::vector<Request> requests = std::vector<Request>(2);

@@ -37,7 +37,7 @@ class RandomRequests : public Contract {
     const auto grouped = run_grouped(stream, bytes, kind.has_aliases);
     ASSERT_NO_FATAL_FAILURE(compare(seed, stream, bytes, grouped));
     if (kind.has_aliases || seed % 4 != 0) return;
-    // The same stream again, in other memory and with other numbers.
+    // A known run has other memory and other numbers.
     auto before = std::make_unique<RequestRunner>(runtime());
     std::swap(grouped_, before);
     run_grouped(stream, bytes, false);

@@ -108,10 +108,11 @@ bool is_usable(const Tensor& tensor) {
          tensor.suggest_memory_format() == at::MemoryFormat::Contiguous;
 }
 
-/// Processors copy more elements sooner in new memory that they used just now.
+/// On a processor, PyTorch copies more elements faster: it uses the same memory
+/// again while that is in the cache.
 constexpr std::int64_t kMostOnProcessors = 1 << 11;
 
-/// PyTorch copies more short rows sooner.
+/// On a processor, PyTorch copies more short rows faster.
 constexpr std::int64_t kMostRuns = 128;
 
 /// Returns whether a result of this shape is deferred, which is made of
