@@ -52,22 +52,6 @@ Axes axes_of(std::uint8_t mask, int rank) {
   return axes;
 }
 
-// Results of rows keep their axes, so that they spread over the space.
-Value value_of(const Request& request, std::span<const Value> operands) {
-  const RequestFunction& function = *request.function;
-  std::array<Value, kMaxRequestOperands> x;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool is_condition = (function.conditions >> i & 1) != 0;
-    x[i] = astype(operands[i], is_condition ? DType::Bool : request.compute);
-  }
-  const std::span given(x.data(), operands.size());
-  const Value made =
-      function.is_of_rows()
-          ? function.of_rows(given, axes_of(request.axes, x[0].rank()), true)
-          : function.of_elements(given);
-  return astype(made, request.out_dtype);
-}
-
 Source value_of(const FusedRequests::Step& step, const Sources& known,
                 ProgramBuilder& builder) {
   const Request& request = *step.request;
@@ -92,11 +76,26 @@ Source value_of(const FusedRequests::Step& step, const Sources& known,
     operands[0] = with_shape(known.of(step.links[0]), known.full_shapes);
     made.has_full_shape = !is_reducing(request);
   }
-  made.value = value_of(request, given);
+  made.value = result_of(request, given);
   return made;
 }
 
 }  // namespace
+
+Value result_of(const Request& request, std::span<const Value> operands) {
+  const RequestFunction& function = *request.function;
+  std::array<Value, kMaxRequestOperands> x;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_condition = (function.conditions >> i & 1) != 0;
+    x[i] = astype(operands[i], is_condition ? DType::Bool : request.compute);
+  }
+  const std::span given(x.data(), operands.size());
+  const Value made =
+      function.is_of_rows()
+          ? function.of_rows(given, axes_of(request.axes, x[0].rank()), true)
+          : function.of_elements(given);
+  return astype(made, request.out_dtype);
+}
 
 Scalar number_of(const Request& request, std::size_t place) {
   if (is_whole(request))
@@ -191,7 +190,7 @@ std::uint32_t FusedRequests::literals_of(const Request& request) {
   try {
     made = gpuos::is_whole(request)
                ? static_cast<const ProgramFunction&>(*request.function).result
-               : value_of(request, std::span(x.data(), request.operands));
+               : result_of(request, std::span(x.data(), request.operands));
   } catch (const InvalidArgument&) {
     return 0;  // build() throws it again, where it is reported
   }

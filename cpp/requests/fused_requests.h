@@ -32,6 +32,10 @@ TensorView reduced_view(const IterationSpace& space, std::uint64_t address,
 /// Operand `place`, which is a number.
 Scalar number_of(const Request& request, std::size_t place);
 
+/// Builds the result of a request. Results of rows keep their axes, so that
+/// they spread over the space.
+Value result_of(const Request& request, std::span<const Value> operands);
+
 /// Where an operand comes from.
 struct OperandSource {
   enum class Kind : std::uint8_t { Input, Number, Value };

@@ -26,7 +26,7 @@ _REDUCTIONS = {name: name for name in _NAMES.split()}
 _REDUCTIONS |= {"max": "amax", "min": "amin"}
 _PLACES = ("argmax", "argmin")  # of one dimension, or of all
 _STATS = """
-    intercepted fallbacks left saved_ns flushes tasks programs unwritten
+    intercepted fallbacks left known_reads saved_ns flushes tasks programs unwritten
     compiling pending
 """
 
@@ -253,7 +253,8 @@ def stats() -> dict[str, Any]:
 
     ``intercepted`` counts deferred operations, and ``left`` those that passed
     through because of their size or cost. ``fallbacks`` counts unsupported
-    operators of PyTorch inside a scheduler. ``saved_ns`` is the estimated time
+    operators of PyTorch inside a scheduler. ``known_reads`` counts reads of
+    pending values that the host knew. ``saved_ns`` is the estimated time
     that deferring has saved, less the flushes. ``flushes`` ran the operations
     as ``tasks`` of the workers. ``programs`` counts different chains,
     ``unwritten`` results that were not needed, and ``pending`` waiting

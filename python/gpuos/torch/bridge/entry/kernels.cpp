@@ -54,6 +54,11 @@ bool is_apart_if_tensor(const Argument& argument, bool writes) {
     return !std::is_convertible_v<Argument, at::TensorList>;
 }
 
+template <typename Argument>
+void forget_if_tensor(const Argument& argument) {
+  if constexpr (std::is_same_v<Argument, Tensor>) pending.forget(argument);
+}
+
 template <typename Op>
 const c10::OperatorName& name_of() {
   static const c10::OperatorName name(Op::name, Op::overload_name);
@@ -68,6 +73,10 @@ decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
   if (passes_through && !keys.has_any(kMadeOfOthers)) {
     // All of them count as written, if one is.
     constexpr bool kWrites = std::is_reference_v<Result>;
+    if constexpr (kWrites) {
+      forget_if_tensor(tensor);
+      (forget_if_tensor(rest), ...);
+    }
     const PassThrough pass(
         name_of<Op>(),
         pending.is_empty() || (is_apart_if_tensor(tensor, kWrites) && ... &&

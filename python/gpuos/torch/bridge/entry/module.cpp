@@ -263,6 +263,7 @@ PyObject* leave(PyObject*, PyObject* list) {
   if (PyList_SetSlice(list, last, last + 1, nullptr) != 0) return nullptr;
   if (go_out() && scheduler_depth == 0) {
     pending.flush("end of a scheduler");
+    pending.forget_values(false);
     trim_slabs(kKeptBytes);
   }
   return block.release();
@@ -286,6 +287,11 @@ PyObject* weigh(PyObject*, PyObject* weighs) {
   weigh_costs(PyObject_IsTrue(weighs) == 1);
   Py_RETURN_NONE;
 }
+// imitate_gpu(whether values of CPU tensors are known as those of a GPU's are)
+PyObject* imitate(PyObject*, PyObject* imitates) {
+  pending.imitate_gpu(PyObject_IsTrue(imitates) == 1);
+  Py_RETURN_NONE;
+}
 // without(function, arguments, names): flushes, and PyTorch does everything in
 // this thread until the function returns.
 PyObject* without(PyObject*, PyObject* call) {
@@ -297,6 +303,7 @@ PyObject* without(PyObject*, PyObject* call) {
                        &PyDict_Type, &names) == 0)
     return nullptr;
   if (!pending.is_empty()) pending.flush("a function that PyTorch runs");
+  pending.forget_values(false);
   const bool was_on = c10::impl::tls_is_dispatch_key_included(kModeKey);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   PyObject* result = PyObject_Call(function, arguments, names);
@@ -308,12 +315,17 @@ void flush_for(const Cause& cause) {
   if (!pending.is_empty()) pending.flush(cause);
   give_back_what_was_put_aside();
 }
-void flush() { flush_for("flush"); }
+void flush() {
+  flush_for("flush");
+  pending.forget_values(false);
+}
 // flush_before_read(tensor) flushes if a pending request may write its memory.
 // flush_before_use(tensor) flushes also if one may read it.
 template <bool kWrites>
 PyObject* flush_before(PyObject*, PyObject* object) {
   HANDLE_TH_ERRORS
+  if (kWrites && THPVariable_Check(object))
+    pending.note_exposed(THPVariable_Unpack(object));
   if (!pending.is_empty() && pending.may_wait() && THPVariable_Check(object)) {
     const Tensor& tensor = THPVariable_Unpack(object);
     if (!is_marked(tensor) && is_apart(tensor, kWrites)) {
@@ -387,9 +399,10 @@ PyObject* stats(PyObject*, PyObject*) {
     return static_cast<unsigned long long>(value);
   };
   return Py_BuildValue(
-      "{s:K,s:K,s:K,s:L,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:N}", "intercepted",
+      "{s:K,s:K,s:K,s:K,s:L,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:N}", "intercepted",
       number(counters.intercepted), "fallbacks", number(counters.fallbacks),
-      "left", number(counters.left), "saved_ns",
+      "left", number(counters.left), "known_reads",
+      number(counters.known_reads), "saved_ns",
       static_cast<long long>(counters.saved), "flushes",
       number(counters.flushes), "tasks", number(requests.tasks), "programs",
       number(requests.programs), "unwritten", number(requests.unwritten),
@@ -415,6 +428,7 @@ PyMethodDef methods_of_module[] = {
     {"leave", &leave, METH_O, nullptr},
     {"within", &within, METH_VARARGS, nullptr},
     {"weigh_costs", &weigh, METH_O, nullptr},
+    {"imitate_gpu", &imitate, METH_O, nullptr},
     {"watch_anew", &plain<watch_anew>, METH_NOARGS, nullptr},
     {"without", &without, METH_VARARGS, nullptr},
     {"flush", &plain<flush>, METH_NOARGS, nullptr},

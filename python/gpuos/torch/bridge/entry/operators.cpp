@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <memory>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -10,9 +11,11 @@
 #include "entry/schema.h"
 #include "flush/backoff.h"
 #include "flush/costs.h"
+#include "flush/followed.h"
 #include "flush/pass_through.h"
 #include "flush/pending.h"
 #include "memory/outputs.h"
+#include "planning/operands.h"
 #include "planning/shapes.h"
 #include "pytorch/keys.h"
 #include "pytorch/modes.h"
@@ -24,25 +27,13 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
-/// Calls `f` with every tensor among the arguments.
-template <typename F>
-void for_each_tensor(c10::ArrayRef<c10::IValue> arguments, const F& f) {
-  for (const c10::IValue& value : arguments) {
-    if (value.isTensor()) {
-      f(value.toTensor());
-    } else if (value.isList()) {
-      for (const c10::IValue& one : value.toListRef())
-        if (one.isTensor()) f(one.toTensor());
-    }
-  }
-}
-
 c10::ArrayRef<c10::IValue> arguments_of(const OperatorHandle& op,
                                         const Stack& stack) {
   return torch::jit::last(stack, op.schema().arguments().size());
 }
 
 void run_all_before(const OperatorHandle& op, const Stack& stack) {
+  note_writes(op, arguments_of(op, stack));
   if (!pending.is_empty()) pending.flush(op.operator_name());
   for_each_tensor(arguments_of(op, stack), [](const Tensor& tensor) {
     if (is_marked(tensor)) unmark(tensor.unsafeGetTensorImpl());
@@ -56,14 +47,6 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 bool asks_for_sizes_alone(std::string_view name) {
   return name == "aten::rand_like" || name == "aten::randn_like" ||
          name == "aten::randint_like";
-}
-
-/// Returns whether the schema of `op` may not declare all tensors that it
-/// writes or whose memory it replaces.
-bool writes_in_silence(std::string_view name) {
-  for (const char* part : {"norm", "rnn", "set_", "resize", "record_stream"})
-    if (name.find(part) != std::string_view::npos) return true;
-  return !name.starts_with("aten::");
 }
 
 /// Returns whether `op` may run before the pending requests: they write nothing
@@ -97,6 +80,7 @@ void run_before(const OperatorHandle& op, DispatchKeySet& keys,
                 const Stack& stack) {
   if (!pending.is_empty() && pending.may_wait() &&
       may_go_ahead(op, keys, arguments_of(op, stack))) {
+    note_writes(op, arguments_of(op, stack));
     pending.start_if_large();
     keys = keys - kPendingKeys;
   } else {
@@ -111,6 +95,41 @@ void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   note_left();
   const WithoutMode without;
   op.redispatchBoxed(keys & kBelowMode, stack);
+}
+
+/// The kernel of `_local_scalar_dense`. The host may know the value.
+void read_element(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  const Tensor tensor = stack->back().toTensor();
+  std::optional<c10::Scalar> known;
+  if (is_usual_thread() && is_marked(tensor) && pending.may_wait() &&
+      is_usual_tensor(tensor) && tensor.numel() == 1)
+    known = pending.read(op.operator_name(), tensor);
+  if (known) {
+    torch::jit::drop(*stack, 1);
+    stack->emplace_back(*known);
+    return;
+  }
+  mode_barrier(op, keys, stack);
+  pending.note_read(tensor, stack->back().toScalar());
+}
+
+/// The kernel of `equal`. The host may know the elements of both.
+void compare_elements(const OperatorHandle& op, DispatchKeySet keys,
+                      Stack* stack) {
+  const auto arguments = arguments_of(op, *stack);
+  const Tensor a = arguments[0].toTensor();
+  const Tensor b = arguments[1].toTensor();
+  const bool is_pending = is_marked(a) || is_marked(b);
+  if (is_usual_thread() && is_pending && is_usual_tensor(a) &&
+      is_usual_tensor(b) && a.device() == b.device() &&
+      a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+      static_cast<std::uint64_t>(a.numel()) <= KnownValues::kMostElems &&
+      !a.is_alias_of(b)) {
+    torch::jit::drop(*stack, arguments.size());
+    stack->emplace_back(a.eq(b).all().item().toBool());
+    return;
+  }
+  mode_barrier(op, keys, stack);
 }
 
 void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
@@ -315,8 +334,8 @@ void replace_arguments(const OperatorHandle& op, Stack* stack,
 /// to see. The others come again below autograd, if deferring may help there.
 class ModeKernel : public c10::OperatorKernel {
  public:
-  explicit ModeKernel(std::shared_ptr<const Taker> taker)
-      : taker_(std::move(taker)) {}
+  ModeKernel(std::shared_ptr<const Taker> taker, bool is_to_copy)
+      : taker_(std::move(taker)), is_to_copy_(is_to_copy) {}
 
   void operator()(const OperatorHandle& op, DispatchKeySet keys,
                   Stack* stack) const {
@@ -335,18 +354,24 @@ class ModeKernel : public c10::OperatorKernel {
       passes_through =
           take_rejection() || (weighs_costs() && is_on_cpu(arguments));
     }
+    const Tensor source = is_to_copy_ && arguments[0].isTensor()
+                              ? arguments[0].toTensor()
+                              : Tensor();
     if (passes_through && !keys.has_any(kMadeOfOthers)) {
       const PassThrough pass(
           op.operator_name(),
           pending.is_empty() || may_go_ahead(op, keys, arguments));
+      note_writes(op, arguments);
       op.redispatchBoxed(keys & kBelowMode, stack);
     } else {
       op.redispatchBoxed(RedispatchKeys(keys, op.operator_name()), stack);
     }
+    if (source.defined()) pending.note_copied(source, stack->back().toTensor());
   }
 
  private:
   std::shared_ptr<const Taker> taker_;
+  bool is_to_copy_;
 };
 
 /// Below autograd, for operators of this mode and for tensors that are pending.
@@ -400,16 +425,19 @@ std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
 }
 
 template <typename Kernel>
-torch::CppFunction boxed(std::shared_ptr<const Taker> taker) {
+torch::CppFunction boxed(std::unique_ptr<Kernel> kernel) {
   return torch::CppFunction::makeFromBoxedKernel(
-      c10::BoxedKernel::makeFromFunctor(
-          std::make_unique<Kernel>(std::move(taker))));
+      c10::BoxedKernel::makeFromFunctor(std::move(kernel)));
 }
 
 class Registration {
  public:
   explicit Registration(const OperatorLists& lists) {
     take_operators();
+    mode_.impl("_local_scalar_dense",
+               torch::CppFunction::makeFromBoxedFunction<&read_element>());
+    mode_.impl("equal",
+               torch::CppFunction::makeFromBoxedFunction<&compare_elements>());
     Names mode_names = taken_;
     pass(mode_, lists.composite, mode_names);
     pass(mode_, lists.views, mode_names);
@@ -449,8 +477,9 @@ class Registration {
       if (taker == nullptr) continue;
       const std::string text = short_name(name);
       if (!with_kernel.contains(text))
-        mode_.impl(text.c_str(), boxed<ModeKernel>(taker));
-      below_.impl(text.c_str(), boxed<PendingKernel>(taker));
+        mode_.impl(text.c_str(), boxed(std::make_unique<ModeKernel>(
+                                     taker, text == "_to_copy")));
+      below_.impl(text.c_str(), boxed(std::make_unique<PendingKernel>(taker)));
       taken_.insert(text);
     }
   }

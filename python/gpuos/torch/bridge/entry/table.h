@@ -29,6 +29,7 @@ inline constexpr ElementwiseName kElementwiseNames[] = {
     {"atan2", Function::Arctan2, Rule::Float},
     {"hypot", Function::Hypot, Rule::Floating},
     {"copysign", Function::Copysign, Rule::Float},
+    {"nextafter", Function::Nextafter, Rule::Floating},
     {"logaddexp", Function::Logaddexp, Rule::Floating},
     {"maximum", Function::Maximum, Rule::Arithmetic},
     {"minimum", Function::Minimum, Rule::Arithmetic},

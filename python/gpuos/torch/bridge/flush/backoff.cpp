@@ -81,6 +81,7 @@ void back_off(BackoffState& state) {
   state.until = Clock::now() + state.length;
   state.length = std::min(kLonger * state.length, kLongest);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
+  pending.forget_values(false);
 }
 
 void wake(BackoffState& state) {

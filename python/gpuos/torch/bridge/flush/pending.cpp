@@ -149,6 +149,8 @@ void Pending::hold(const Needs& needs, const Request& added,
 void Pending::note_written(const c10::StorageImpl* storage) {
   writes_old_.store(true, std::memory_order_relaxed);
   last_written_ = storage;
+  // Otherwise take() follows the write.
+  if (!followed_.is_read()) followed_.forget(storage);
   if (written_.size() <= kMostWritten) written_.push_back(storage);
 }
 
@@ -227,6 +229,8 @@ void Pending::start_now() {
 
 Pending::Batch Pending::start_chunk(std::string& error, const Cause& cause) {
   Batch done = finish(error);
+  wait_for_external(error);
+  follow();
   start(error, has_starter(batch_.site), cause);
   generation_.fetch_add(1, std::memory_order_relaxed);
   // Pairs with is_empty().
@@ -236,12 +240,18 @@ Pending::Batch Pending::start_chunk(std::string& error, const Cause& cause) {
   return done;
 }
 
+void Pending::follow() {
+  if (C10_UNLIKELY(followed_.is_read()))
+    followed_.take(batch_.requests, batch_.views, batch_.site.stream.device());
+}
+
 void Pending::wait_for_external(std::string& error) {
   // Pairs with note_external(): the work before that call is awaited here.
   const std::uint32_t own = own_.load(std::memory_order_acquire);
   if (C10_LIKELY(own == 0)) return;
   for (const auto& runner : all_runners())
     wait_for(*runner, "what was submitted to gpuos.torch.runtime()", error);
+  followed_.forget_all();
   // Only now: is_empty(), with which it pairs, says that they are done.
   own_.fetch_sub(own, std::memory_order_release);
 }
@@ -254,6 +264,7 @@ void Pending::start(std::string& error, bool in_background,
   due_ = in_background && !batch_.site.is_cpu() ? kFewest : chunk();
   if (batch_.requests.empty()) return;
   const Site site = batch_.site;
+  followed_.next_batch();
   running_ = std::exchange(batch_, take_spare());
   batch_.site = site;
   ++counters_.flushes;
@@ -313,8 +324,10 @@ Pending::Batch Pending::finish(std::string& error) {
   if (running_.requests.empty()) return {};
   if (starter_ != nullptr) starter_->wait();
   if (!start_error_.empty()) error = std::exchange(start_error_, {});
-  if (running_.site.is_cpu())
+  if (running_.site.is_cpu()) {
     wait_for(*running_.site.runner, "pending operations", error);
+    followed_.batch_done();
+  }
   for (c10::StorageImpl* storage : running_.storages) unwatch(storage);
   return std::exchange(running_, {});
 }
@@ -323,6 +336,8 @@ Pending::Done Pending::run_all(std::string& error, const Cause& cause) {
   if (!late_error_.empty()) error = std::exchange(late_error_, {});
   Done done;
   done.batches[0] = finish(error);
+  // On processors the host may read all that it wrote after finish().
+  if (followed_.is_gpu(batch_.site.stream.device())) follow();
   start(error, false, cause);
   done.batches[1] = finish(error);
   // Pairs with is_empty(): a thread that reads 0 sees the results, or its work
@@ -426,12 +441,14 @@ void Pending::shut_down() {
   synchronize();
   std::string error;
   Done done;
+  std::vector<c10::Storage> held;
   std::vector<std::shared_ptr<Runner>> runners;
   Site last;
   {
     const std::lock_guard lock(mutex_);
     done = run_all(error, "shutdown");  // the requests that came meanwhile
     starter_.reset();
+    held = followed_.clear();
     for (Slabs* slabs : all_slabs()) slabs->trim(0);
     runners = retire_sites();
     last = std::exchange(batch_.site, {});

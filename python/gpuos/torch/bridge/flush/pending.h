@@ -11,11 +11,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "flush/counts.h"
+#include "flush/followed.h"
 #include "flush/objects.h"
 #include "flush/options.h"
 #include "flush/starter.h"
@@ -31,7 +33,8 @@ struct Counters {
   std::uint64_t intercepted = 0;
   std::uint64_t flushes = 0;
   std::uint64_t fallbacks = 0;
-  std::uint64_t left = 0;  // for their size or their cost
+  std::uint64_t left = 0;         // for their size or their cost
+  std::uint64_t known_reads = 0;  // of values that the host knew
   std::int64_t saved =
       0;  // by what was deferred, less the flushes; ns, guessed
 };
@@ -137,6 +140,22 @@ class Pending {
   /// returns. On a GPU they are ordered before later work in the stream.
   /// Throws: c10::Error if it failed; then those requests are gone.
   void flush(const Cause& cause);
+  /// Returns the only element of `tensor`, which is pending, if the host can
+  /// know it. It may flush. Nothing: PyTorch must read it.
+  std::optional<c10::Scalar> read(const Cause& op, const Tensor& tensor);
+  /// PyTorch has read the only element of `tensor`.
+  void note_read(const Tensor& tensor, const c10::Scalar& number);
+  /// PyTorch has copied `from`.
+  void note_copied(const Tensor& from, const Tensor& to);
+  /// Returns whether the three functions below have an effect.
+  bool may_know() const noexcept { return followed_.may_know(); }
+  /// PyTorch may write to `tensor`.
+  void forget(const Tensor& tensor);
+  /// Others have a pointer to its memory from now on.
+  void note_exposed(const Tensor& tensor);
+  /// Anything may be written. `distrusts`: also later, through kept pointers.
+  void forget_values(bool distrusts);
+  void imitate_gpu(bool imitate) noexcept { followed_.imitate_gpu(imitate); }
   /// Makes the next add() start the pending operations, so that the adding
   /// thread does not wait for the running one. Without another add() nothing
   /// happens.
@@ -262,6 +281,8 @@ class Pending {
   /// Hands batch_ to the workers as running_. `in_background` means that the
   /// caller continues meanwhile.
   void start(std::string& error, bool in_background, const Cause& cause);
+  /// Takes the values of batch_ that the host knows, before it is started.
+  void follow();
   /// Returns the number of requests after which the pending ones are started.
   std::size_t chunk() const;
   bool has_starter(const Site& site);
@@ -312,6 +333,7 @@ class Pending {
   std::atomic<bool> holds_much_{false};             // see start_if_large()
   // Written under mutex_, and set under the GIL, under which it is asked.
   std::atomic<bool> holds_objects_{false};
+  Followed followed_;                 // under mutex_
   bool timer_sleeps_ = false;         // under mutex_
   bool uses_starter_ = true;          // under mutex_
   std::string start_error_;           // of the starter's job, until it ended

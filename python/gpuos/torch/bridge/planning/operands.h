@@ -31,16 +31,6 @@ bool is_bool(const TorchOperand& operand);
 /// other tensor.
 std::optional<c10::Scalar> wrapped_number(const Tensor& tensor);
 
-/// Returns the keys of a tensor that decide which kernel computes with it.
-inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
-  constexpr DispatchKeySet kOthers =
-      c10::autograd_dispatch_keyset | kPendingKeys |
-      DispatchKeySet(DispatchKey::ADInplaceOrView) |
-      DispatchKeySet(DispatchKey::AutocastCPU) |
-      DispatchKeySet(DispatchKey::AutocastCUDA);
-  return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
-}
-
 inline bool has_memory(const Tensor& tensor) {
   c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && !is_watched_by_others(storage);

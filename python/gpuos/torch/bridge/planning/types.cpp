@@ -88,7 +88,9 @@ bool has_special_types(const Elementwise& what,
     if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
     // The meaning of bounds of another dtype depends on the device.
     if (clamps && first != nullptr && type != first->scalar_type()) return true;
-    if (rounds_quotient(what.function) && is_half(type)) return true;
+    // The next number of a half type is not the next float.
+    const bool steps = what.function == Function::Nextafter;
+    if ((rounds_quotient(what.function) || steps) && is_half(type)) return true;
   }
   return false;
 }

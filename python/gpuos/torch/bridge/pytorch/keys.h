@@ -92,6 +92,16 @@ inline bool is_deferring_thread() {
          is_read_without_grad(tensor);
 }
 
+/// Returns the keys of a tensor that decide which kernel computes with it.
+inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
+  constexpr DispatchKeySet kOthers =
+      c10::autograd_dispatch_keyset | kPendingKeys |
+      DispatchKeySet(DispatchKey::ADInplaceOrView) |
+      DispatchKeySet(DispatchKey::AutocastCPU) |
+      DispatchKeySet(DispatchKey::AutocastCUDA);
+  return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
+}
+
 inline bool is_marked(const Tensor& tensor) {
   return tensor.defined() &&
          tensor.unsafeGetTensorImpl()->key_set().has(kPendingKey);
