@@ -76,10 +76,15 @@ c10::Storage held(const void* owner) {
 
 void Followed::take(std::span<const Request> requests,
                     std::span<const TensorView> views, c10::Device device) {
-  is_read_ = true;
   if (is_gpu(device)) may_know_.store(true, std::memory_order_relaxed);
   (is_gpu(device) ? of_gpu_ : of_cpu_).take(requests.subspan(taken_), views);
   taken_ = requests.size();
+}
+
+bool Followed::follows(const Request& request,
+                       std::span<const TensorView> views, c10::Device device) {
+  is_read_ = true;
+  return (is_gpu(device) ? of_gpu_ : of_cpu_).computes(request, views);
 }
 
 std::optional<c10::Scalar> Followed::find(const Tensor& tensor) {
@@ -104,10 +109,9 @@ bool Followed::may_set(const c10::StorageImpl* storage) const {
 }
 
 std::vector<c10::Storage> Followed::wanted_by(const Request& request,
-                                              std::span<const TensorView> views,
                                               std::span<const Request> later) {
   std::vector<c10::Storage> wanted;
-  if (!request.is_fresh || !of_gpu_.computes(request, views)) return {};
+  if (!request.is_fresh) return {};
   for (const void* owner : request.owners) {
     if (owner == nullptr) continue;
     const auto* storage = static_cast<const c10::StorageImpl*>(owner);
@@ -150,6 +154,13 @@ std::optional<c10::Scalar> Pending::read(const Cause& op,
     const std::vector<Request>& all = batch_.requests;
     const c10::Device device = batch_.site.stream.device();
     if (all.empty() || tensor.device() != device) return std::nullopt;
+    const auto found =
+        std::find_if(all.rbegin(), all.rend(), [&](const Request& one) {
+          return one.out_owner == storage_of(tensor);
+        });
+    // Most questions are about a sum or the like. Nothing is computed for them.
+    if (found == all.rend() || !followed_.follows(*found, batch_.views, device))
+      return std::nullopt;
     followed_.take(all, batch_.views, device);
     if (auto known = followed_.find(tensor)) {
       ++counters_.known_reads;
@@ -157,14 +168,8 @@ std::optional<c10::Scalar> Pending::read(const Cause& op,
     }
     // The host reads all operands, so there is nothing more to know.
     if (!followed_.is_gpu(tensor.device())) return std::nullopt;
-    const auto found =
-        std::find_if(all.rbegin(), all.rend(), [&](const Request& one) {
-          return one.out_owner == storage_of(tensor);
-        });
-    if (found == all.rend()) return std::nullopt;
     request = *found;
-    wanted = followed_.wanted_by(request, batch_.views,
-                                 std::span(found.base(), all.end()));
+    wanted = followed_.wanted_by(request, std::span(found.base(), all.end()));
     if (wanted.empty()) return std::nullopt;
     if (request.views != Request::kFlat) {
       const auto first = batch_.views.begin() + request.views;

@@ -61,12 +61,16 @@ class Followed {
     taken_ = 0;
   }
 
+  /// The program asks for the result of `request`. Returns whether it follows
+  /// from its operands.
+  bool follows(const Request& request, std::span<const TensorView> views,
+               c10::Device device);
   /// Returns the only element of `tensor`, if it is known. take() was called.
   std::optional<c10::Scalar> find(const Tensor& tensor);
   /// Returns the storages that must be read so that the result of `request` is
-  /// known. None: it would not be. `later`: the requests after it.
+  /// known, which follows from them. None: it would not be. `later`: the
+  /// requests after it.
   std::vector<c10::Storage> wanted_by(const Request& request,
-                                      std::span<const TensorView> views,
                                       std::span<const Request> later);
   /// Computes a request again, after its operands were read.
   void take_again(const Request& request, std::span<const TensorView> views) {
