@@ -52,6 +52,22 @@ Axes axes_of(std::uint8_t mask, int rank) {
   return axes;
 }
 
+// Results of rows keep their axes, so that they spread over the space.
+Value value_of(const Request& request, std::span<const Value> operands) {
+  const RequestFunction& function = *request.function;
+  std::array<Value, kMaxRequestOperands> x;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_condition = (function.conditions >> i & 1) != 0;
+    x[i] = astype(operands[i], is_condition ? DType::Bool : request.compute);
+  }
+  const std::span given(x.data(), operands.size());
+  const Value made =
+      function.is_of_rows()
+          ? function.of_rows(given, axes_of(request.axes, x[0].rank()), true)
+          : function.of_elements(given);
+  return astype(made, request.out_dtype);
+}
+
 Source value_of(const FusedRequests::Step& step, const Sources& known,
                 ProgramBuilder& builder) {
   const Request& request = *step.request;
@@ -76,26 +92,11 @@ Source value_of(const FusedRequests::Step& step, const Sources& known,
     operands[0] = with_shape(known.of(step.links[0]), known.full_shapes);
     made.has_full_shape = !is_reducing(request);
   }
-  made.value = result_of(request, given);
+  made.value = value_of(request, given);
   return made;
 }
 
 }  // namespace
-
-Value result_of(const Request& request, std::span<const Value> operands) {
-  const RequestFunction& function = *request.function;
-  std::array<Value, kMaxRequestOperands> x;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool is_condition = (function.conditions >> i & 1) != 0;
-    x[i] = astype(operands[i], is_condition ? DType::Bool : request.compute);
-  }
-  const std::span given(x.data(), operands.size());
-  const Value made =
-      function.is_of_rows()
-          ? function.of_rows(given, axes_of(request.axes, x[0].rank()), true)
-          : function.of_elements(given);
-  return astype(made, request.out_dtype);
-}
 
 Scalar number_of(const Request& request, std::size_t place) {
   if (is_whole(request))
@@ -178,22 +179,26 @@ void FusedRequests::clear_outputs() noexcept {
   framed_outputs_ = 0;
 }
 
-// Builds the function alone, and counts the words of its numbers.
-std::uint32_t FusedRequests::literals_of(const Request& request) {
+Value result_alone(const Request& request) {
   ProgramBuilder builder;
   const int rank = std::bit_width(request.axes);
   std::array<Value, kMaxRequestOperands> x;
   for (std::size_t i = 0; i < request.operands; ++i)
     x[i] = is_number(request, i) ? builder.scalar(request.compute)
                                  : builder.input(request.dtypes[i], rank);
-  Value made;
   try {
-    made = gpuos::is_whole(request)
+    return is_whole(request)
                ? static_cast<const ProgramFunction&>(*request.function).result
-               : result_of(request, std::span(x.data(), request.operands));
+               : value_of(request, std::span(x.data(), request.operands));
   } catch (const InvalidArgument&) {
-    return 0;  // build() throws it again, where it is reported
+    return {};  // build() throws it again, where it is reported
   }
+}
+
+// Counts the words of the numbers of a function.
+std::uint32_t FusedRequests::literals_of(const Request& request) {
+  const Value made = result_alone(request);
+  if (made.graph() == nullptr) return 0;
   const program::Graph& graph = *made.graph();
   return static_cast<std::uint32_t>(
       std::ranges::count_if(graph.nodes, [&](const program::Node& node) {

@@ -32,9 +32,9 @@ TensorView reduced_view(const IterationSpace& space, std::uint64_t address,
 /// Operand `place`, which is a number.
 Scalar number_of(const Request& request, std::size_t place);
 
-/// Builds the result of a request. Results of rows keep their axes, so that
-/// they spread over the space.
-Value result_of(const Request& request, std::span<const Value> operands);
+/// Builds a request alone, in a builder of its own. An empty value: its
+/// function does not take the dtypes.
+Value result_alone(const Request& request);
 
 /// Where an operand comes from.
 struct OperandSource {

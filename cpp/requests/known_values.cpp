@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -26,8 +25,6 @@ using program::Node;
 using program::Operation;
 using program::Step;
 
-// Values that are followed fill at most this many bytes of one owner.
-constexpr std::size_t kMostBytes = 4096;
 // More owners than a program reads values of.
 constexpr std::size_t kMostOwners = 4096;
 
@@ -290,7 +287,7 @@ class KnownValues::Impl {
         request.is_fresh || reads_memory_ || found != owners_.end();
     if (!may_follow) return;
     const std::size_t bytes = request.elems * size_of(request.out_dtype);
-    if (bytes <= requests::kMostBytes && is_dense(request, views) &&
+    if (bytes <= kMostBytes && is_dense(request, views) &&
         compute(request, views)) {
       Memory& memory = owner(request.out_owner);
       const auto* out = static_cast<const std::byte*>(request.out);
@@ -374,14 +371,11 @@ class KnownValues::Impl {
     if (request.elems == 0 || request.elems > kMostElems) return none;
     const bool reduces = is_reducing(request);
     if (!is_elementwise(request) && !reduces) return none;
-    int rank = 1;
     if (reduces) {
-      const TensorView& view = *view_of(request, views, 0);
-      if (request.elems != 1 || request.operands != 1 ||
-          view.size() > static_cast<std::int64_t>(kMostElems) ||
-          view.size() < 1)
+      const std::int64_t elems = view_of(request, views, 0)->size();
+      if (request.elems != 1 || request.operands != 1 || elems < 1 ||
+          elems > static_cast<std::int64_t>(kMostElems))
         return none;
-      rank = view.dims;
     }
     std::uint64_t dtypes = 0;
     for (std::size_t i = 0; i < request.operands; ++i)
@@ -390,27 +384,16 @@ class KnownValues::Impl {
                                static_cast<std::uint64_t>(request.out_dtype)
                                    << 8 |
                                std::uint64_t{request.numbers} << 16 |
-                               std::uint64_t{request.axes} << 24 |
-                               static_cast<std::uint64_t>(rank) << 32;
+                               std::uint64_t{request.axes} << 24;
     const auto [found, is_new] =
         results_.try_emplace(Key{request.function, dtypes, rest});
-    if (is_new) found->second = make_result(request, rank);
+    if (is_new) found->second = make_result(request);
     return found->second;
   }
 
-  Value make_result(const Request& request, int rank) const {
-    ProgramBuilder builder;
-    std::array<Value, kMaxRequestOperands> x;
-    for (std::size_t i = 0; i < request.operands; ++i)
-      x[i] = is_number(request, i) ? builder.scalar(request.compute)
-                                   : builder.input(request.dtypes[i], rank);
-    Value made;
-    try {
-      made =
-          requests::result_of(request, std::span(x.data(), request.operands));
-    } catch (const InvalidArgument&) {
-      return {};  // the run of the request raises it again
-    }
+  Value make_result(const Request& request) const {
+    Value made = requests::result_alone(request);
+    if (made.graph() == nullptr) return made;
     const program::Graph& graph = *made.graph();
     const bool is_known =
         std::all_of(graph.nodes.begin(), graph.nodes.begin() + made.id() + 1,

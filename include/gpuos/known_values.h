@@ -20,6 +20,8 @@ class GPUOS_API KnownValues {
  public:
   /// Results of more elements are not computed.
   static constexpr std::uint64_t kMostElems = 64;
+  /// Values fill at most this many bytes of one owner.
+  static constexpr std::size_t kMostBytes = 4096;
 
   /// `reads_memory`: the host may read memory that no taken request writes.
   explicit KnownValues(bool reads_memory);

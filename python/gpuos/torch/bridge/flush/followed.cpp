@@ -16,8 +16,6 @@
 namespace gpuos::bridge {
 namespace {
 
-constexpr std::size_t kMostBytes = 4096;  // of a storage that is read
-
 std::optional<c10::Scalar> number_of(std::span<const std::byte> bytes,
                                      at::ScalarType type) {
   const auto as = [&]<typename T>(T value) -> c10::Scalar {
@@ -58,11 +56,8 @@ std::span<const std::byte> bytes_of(const Tensor& tensor) {
 /// Returns the storage of an ordinary tensor, or null. Others may call Python
 /// to say what they are, which the lock forbids.
 c10::StorageImpl* usual_storage_of(const Tensor& tensor) {
-  if (!tensor.defined()) return nullptr;
-  const DispatchKeySet keys = kernel_keys_of(tensor);
-  const bool is_usual = keys == DispatchKeySet(DispatchKey::CPU) ||
-                        keys == DispatchKeySet(DispatchKey::CUDA);
-  return is_usual ? storage_of(tensor) : nullptr;
+  return tensor.defined() && has_usual_keys(tensor) ? storage_of(tensor)
+                                                    : nullptr;
 }
 
 c10::Storage held(const void* owner) {
@@ -101,7 +96,7 @@ std::optional<c10::Scalar> Followed::find(const Tensor& tensor) {
 }
 
 bool Followed::may_set(const c10::StorageImpl* storage) const {
-  if (storage->nbytes() > kMostBytes) return false;
+  if (storage->nbytes() > KnownValues::kMostBytes) return false;
   if (of_gpu_.has(storage)) return true;
   return is_memory_ours_ &&
          Slabs::is_slot(const_cast<c10::StorageImpl*>(storage)
@@ -172,9 +167,12 @@ std::optional<c10::Scalar> Pending::read(const Cause& op,
     wanted = followed_.wanted_by(request, std::span(found.base(), all.end()));
     if (wanted.empty()) return std::nullopt;
     if (request.views != Request::kFlat) {
-      const auto first = batch_.views.begin() + request.views;
-      views.assign(first,
-                   std::min(first + 1 + request.operands, batch_.views.end()));
+      // Numbers have no views, so these may be some too many.
+      const auto known = std::span(batch_.views).subspan(request.views);
+      const auto count =
+          std::min<std::size_t>(known.size(), 1 + request.operands);
+      views.assign(known.begin(),
+                   known.begin() + static_cast<std::ptrdiff_t>(count));
       request.views = 0;
     }
   }
@@ -218,8 +216,9 @@ void Pending::note_read(const Tensor& tensor, const c10::Scalar& number) {
 void Pending::note_copied(const Tensor& from, const Tensor& to) {
   if (kernel_keys_of(from) != DispatchKeySet(DispatchKey::CPU) ||
       kernel_keys_of(to) != DispatchKeySet(DispatchKey::CUDA) ||
-      is_marked(from) || !to.is_contiguous() || to.nbytes() > kMostBytes ||
-      to.nbytes() == 0 || to.storage().nbytes() != to.nbytes())
+      is_marked(from) || !to.is_contiguous() ||
+      to.nbytes() > KnownValues::kMostBytes || to.nbytes() == 0 ||
+      to.storage().nbytes() != to.nbytes())
     return;
   const WithoutMode without;
   const Tensor values = from.to(to.scalar_type()).contiguous();

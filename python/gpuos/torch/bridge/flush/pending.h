@@ -155,7 +155,10 @@ class Pending {
   void note_exposed(const Tensor& tensor);
   /// Anything may be written. `distrusts`: also later, through kept pointers.
   void forget_values(bool distrusts);
-  void imitate_gpu(bool imitate) noexcept { followed_.imitate_gpu(imitate); }
+  void imitate_gpu(bool imitate) {
+    const std::lock_guard lock(mutex_);
+    followed_.imitate_gpu(imitate);
+  }
   /// Makes the next add() start the pending operations, so that the adding
   /// thread does not wait for the running one. Without another add() nothing
   /// happens.

@@ -40,10 +40,7 @@ inline bool has_memory(const Tensor& tensor) {
 /// Lazy tensors and those of a subclass, a mode or a transform have other keys.
 inline bool is_usual_tensor(const Tensor& tensor) {
   if (!tensor.defined()) return false;
-  const DispatchKeySet keys = kernel_keys_of(tensor);
-  return (keys == DispatchKeySet(DispatchKey::CPU) ||
-          keys == DispatchKeySet(DispatchKey::CUDA)) &&
-         has_memory(tensor) &&
+  return has_usual_keys(tensor) && has_memory(tensor) &&
          !tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
          tensor.dim() <= kMaxDims && dtype_of(tensor.scalar_type()).has_value();
 }

@@ -102,6 +102,14 @@ inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
 }
 
+/// Returns whether a kernel of PyTorch computes with it: it is no lazy tensor,
+/// and has no subclass, mode or transform.
+inline bool has_usual_keys(const Tensor& tensor) {
+  const DispatchKeySet keys = kernel_keys_of(tensor);
+  return keys == DispatchKeySet(DispatchKey::CPU) ||
+         keys == DispatchKeySet(DispatchKey::CUDA);
+}
+
 inline bool is_marked(const Tensor& tensor) {
   return tensor.defined() &&
          tensor.unsafeGetTensorImpl()->key_set().has(kPendingKey);
