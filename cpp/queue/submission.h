@@ -60,8 +60,10 @@ class Submitter::Submission {
     return place.has_value();
   }
 
-  /// Writes a call to the next of the places, and notes its memory.
-  void write(Call& call, const Cut& cut) {
+  /// Writes a call to the next of the places, and notes its memory. `group`:
+  /// see HazardTable::add().
+  void write(Call& call, const Cut& cut,
+             std::uint64_t group = HazardTable::kAlone) {
     if (call.op->is_traced.load(std::memory_order_relaxed)) {
       if (call.op->is_checked.load(std::memory_order_relaxed))
         attach_fault(call, cut.total, false);
@@ -71,8 +73,7 @@ class Submitter::Submission {
     const bool may_follow =
         is_single_ ? may_follow_
                    : cut.total == 1 && Chains::may_follow(call, route_);
-    note(call, HazardTable::kAlone,
-         may_follow ? place_.first : HazardTable::kNoPosition);
+    note(call, group, may_follow ? place_.first : HazardTable::kNoPosition);
     if (cut.total != tasks_) place_.is_alone = false;
     write_task(ring(), place_, after_, call, cut,
                of_.traits_.interleaves_tiles);
@@ -128,6 +129,8 @@ class Submitter::Submission {
   /// Throws: Timeout, Cancelled, QueueClosed, InvalidArgument, TaskError.
   void wait(std::unique_lock<QuickMutex>& lock, Call& call,
             const Stream& stream);
+  /// Returns the next place, after place().
+  std::uint64_t first() const noexcept { return place_.first; }
   /// The tasks of submit_many() that were written.
   std::uint64_t queued() const noexcept { return queued_; }
 

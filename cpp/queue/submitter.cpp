@@ -129,7 +129,11 @@ bool Submitter::submit_independent(std::span<Call> calls,
   if ((met != nullptr && !submission.order_after(*met, calls.size())) ||
       !submission.place(static_cast<std::uint32_t>(tasks), accesses_.size()))
     return false;
-  for (Call& call : calls) submission.write(call, cut_of(backend_, call));
+  // Parts of one array may lie between each other, as its columns do. So none
+  // of the calls stands for all of them.
+  const std::uint64_t group = submission.first();
+  for (Call& call : calls)
+    submission.write(call, cut_of(backend_, call), group);
   submission.publish();
   return true;
 }

@@ -277,7 +277,9 @@ void Device::run_burst(const abi::InlineLaunch& launch) {
   const bool is_tiled = launch.mode == abi::kTiledBurst;
   const bool is_inline = is_tiled || launch.mode == abi::kInlineBurst;
   const u64 tasks = is_inline ? launch.inline_count : launch.end - launch.begin;
-  for (u64 i = 0; i < tasks; ++i) {
+  for (u64 turn = 0; turn < tasks; ++turn) {
+    // None of them waits for another one.
+    const u64 i = mixes_.load() && !is_tiled ? tasks - 1 - turn : turn;
     const u32 place = place_of(queue, launch.begin + i);
     if (is_tiled) {
       run_task(queue, tile_of(launch.tiled, i), launch.tiled.args,

@@ -81,6 +81,19 @@ class SimulatedApart : public SimulatedTest,
       read.insert({a, b});
       written.insert(out);
       mix(calls_.emplace_back(), out, a, b);
+      widen(calls_.back(), random);
+    }
+  }
+
+  // Views with steps, as columns, have ranges with elements of others in them.
+  void widen(Call& call, std::mt19937& random) {
+    for (std::size_t i = 0; i < call.access_count; ++i) {
+      if (random() % 4 != 0) continue;
+      Access& access = call.accesses[i];
+      const auto begin = reinterpret_cast<std::uint64_t>(words_);
+      access.low -= std::min<std::uint64_t>(access.low - begin, random() % 40);
+      access.high = std::min<std::uint64_t>(access.high + random() % 40,
+                                            begin + 4 * model_.size());
     }
   }
 

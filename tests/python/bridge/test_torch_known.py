@@ -66,8 +66,9 @@ def test_the_host_knows_what_follows_from_known_values(name):
         program()
         before, known = flushes(), gt.stats()["known_reads"]
         assert program() == expected
-        # The first read is of memory that PyTorch wrote.
-        assert flushes() - before <= 1
+        # The first read is of memory that PyTorch wrote. Before PyTorch 2.13 a
+        # fill of memory that is used again runs what waits.
+        assert flushes() - before <= 2
         assert gt.stats()["known_reads"] - known >= 4
 
 
@@ -117,6 +118,7 @@ WRITES = {
     "random": lambda x, _: x.uniform_(),
     "paused": lambda x, _: with_autograd(x),
 }
+OF_THE_HOST = ("numpy", "an address")
 
 
 def with_autograd(x):
@@ -138,7 +140,7 @@ def read(x):
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("waiting", ["nothing", "its value", "another"])
 def test_a_known_value_that_is_written_is_read_again(name, waiting, device):
-    if device == "cuda" and name in ("numpy", "an address"):
+    if device == "cuda" and name in OF_THE_HOST:
         pytest.skip("it writes memory of the host")
 
     def program():
@@ -201,13 +203,14 @@ def test_requests_that_write_a_value_in_place():
     compare(program)
 
 
-def draw(seed, count=24):
+def draw(seed, device, count=24):
     """Return a program of reads and writes, as steps of names and places."""
     chosen = random.Random(seed)
     steps = []
+    writes = [x for x in WRITES if device == "cpu" or x not in OF_THE_HOST]
     for _ in range(count):
         kind = chosen.choice(["read", "read", "write", "make", "keep"])
-        name = chosen.choice(list(READS if kind == "read" else WRITES))
+        name = chosen.choice(list(READS) if kind == "read" else writes)
         steps.append((kind, name, chosen.randrange(3), chosen.randrange(3)))
     return steps, chosen.choice([torch.float32, torch.float64])
 
@@ -231,9 +234,9 @@ def run(steps, dtype):
 
 
 @pytest.mark.parametrize("begin", range(0, 400, 100))
-def test_reads_see_each_write(begin):
+def test_reads_see_each_write(begin, device):
     for seed in range(begin, begin + 100):
-        steps, dtype = draw(seed)
+        steps, dtype = draw(seed, device)
         with torch.no_grad():
             expected = run(steps, dtype)
             # Some operations run while others wait.
@@ -252,6 +255,7 @@ def test_a_write_that_nothing_shows_is_seen_soon(device):
         pytest.skip("ctypes writes memory of the host")
     with scheduler(auto_flush_ms=NEVER_MS):
         flag = torch.ones((), dtype=torch.float64) - 1
+        gt.flush()
         address = torch._C.TensorBase.data_ptr(flag)  # without notice
         assert not bool(flag > 1)
         ctypes.cast(address, ctypes.POINTER(ctypes.c_double))[0] = 2.0
