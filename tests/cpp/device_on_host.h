@@ -52,6 +52,19 @@ inline unsigned atomicInc(unsigned* counter, unsigned last) {
   return before;
 }
 inline void __syncwarp(unsigned) {}
+template <typename T>
+T __ldcg(const T* from) {
+  return *from;
+}
+/// A row has one lane.
+template <typename T>
+T __shfl_sync(unsigned, T x, unsigned, unsigned) {
+  return x;
+}
+template <typename T>
+T __shfl_down_sync(unsigned, T x, unsigned, unsigned) {
+  return x;
+}
 inline bool __any_sync(unsigned, bool x) { return x; }
 inline bool __all_sync(unsigned, bool x) { return x; }
 /// The disjunction of all lanes since it was cleared, complete in a second
@@ -60,6 +73,7 @@ inline thread_local bool said_by_any = false;
 inline int __syncthreads_or(int x) { return said_by_any |= x != 0; }
 
 #define gpuos gpuos_of_device
+#include "device/compiled/narrow_rows.h"
 #include "device/compiled/share.h"
 #include "device/compiled/strips.h"
 #include "device/interpreter/array_memory.h"

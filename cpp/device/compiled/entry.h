@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiled/loops_device.h"
+#include "compiled/narrow_rows.h"
 #include "compiled/streamed_rows.h"
 #include "compiled/strips.h"
 #include "compiled/tiles.h"
@@ -88,8 +89,12 @@ __device__ __noinline__ void run_loose(Task task, Lane lane) {
 // Each call is in tail position, so that few registers are saved for it.
 template <typename P>
 __device__ inline void run_reduction(const Task& task, const Lane& lane) {
+  const typename KeptRows<P>::Told told(task);
+  if (NarrowRows<P>::fit(told, lane)) {
+    NarrowRows<P>(told, lane).run();
+    return;
+  }
   if constexpr (P::kWidth > 1) {
-    const typename KeptRows<P>::Told told(task);
     if (KeptRows<P>::are_packed(told)) {
       if (KeptRows<P>::fit(told)) {
         if constexpr (kStreams<P>)
@@ -119,7 +124,10 @@ __device__ inline void run(const Task& task, const Lane& lane) {
   } else {
     const TaskShape shape =
         bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
-    if (!(shape.flags & kFlat))
+    constexpr u32 kFew = 2;  // for each lane
+    if (!(shape.flags & kFlat) && task.count <= lane.count() * kFew)
+      run_few<P>(task, lane);
+    else if (!(shape.flags & kFlat))
       start_strided<P>(task, lane);
     else if (task.count > lane.count())
       run_flat<P>(task, lane);

@@ -100,6 +100,86 @@ void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   blockDim.x = 1;
 }
 
+/// The same passes, as generated code has them.
+struct FewAdded : Pass<3, false> {
+  template <u32>
+  struct Row {};
+  template <u32>
+  struct Columns {};
+  template <u32 kPart, typename M>
+  static void row(device::Part<kPart>, Row<1>&, const M&) {}
+  template <typename X, typename M>
+  static void load(device::Part<1>, X&, const M&) {}
+  template <typename X, typename M>
+  static void loop(device::Part<1>, Row<1>&, const X&, const M& m) {
+    add_turn(m);
+  }
+};
+template <bool kCenters>
+struct NarrowPass : Pass<2, true> {
+  enum : u32 { kLoops = kCenters ? 2 : 1 };
+  template <u32 R>
+  struct Row {
+    device::Sums<device::SumOf<i64>, R> sum;
+  };
+  template <u32 N>
+  struct Columns {
+    Vector<i64, N> x;
+  };
+  template <u32 kPart, typename M>
+  static void row(device::Part<kPart>, Row<1>& r, const M& m) {
+    if constexpr (kPart == 2 && !kCenters)
+      m.template store_row<1>(device::PerRow<i64, 1>{{r.sum.values[0]}});
+  }
+  template <u32 kPart, typename F>
+  static void each_gathered(device::Part<kPart>, Row<1>& r,
+                            [[maybe_unused]] F&& f) {
+    if constexpr (kPart == 1) f(r.sum);
+  }
+  template <typename X, typename M>
+  static void load(device::Part<1>, X& x, const M& m) {
+    load_all(x, m);
+  }
+  template <typename X, typename M>
+  static void load_all(X& x, const M& m) {
+    m.template load<0>(x.x);
+  }
+  template <u32 kPart, typename X, typename M>
+  static void loop(device::Part<kPart>, Row<1>& r, const X& x, const M& m) {
+    if constexpr (kPart == 1) {
+      m.gather(r.sum, x.x);
+    } else {
+      X out{};
+      for (u32 w = 0; w < m.elements(); ++w)
+        out.x[w] = x.x[w] - r.sum.values[0];
+      m.template store<1>(out.x);
+    }
+  }
+};
+
+/// Runs a task by the code of small ones. Returns false if that is for others.
+template <typename P>
+bool walk_narrow(const Task& task, const WalkedTask& told) {
+  blockDim.x = kLanes;
+  const auto lane = gpuos_of_device::Lane::of(told.tile, told.tiles);
+  const typename device::NarrowRows<P>::Told words(task);
+  const bool fits =
+      device::NarrowRows<P>::fit(words, lane) && words.rows.row_lanes == 1;
+  for (threadIdx.x = 0; fits && threadIdx.x < kLanes; ++threadIdx.x)
+    device::NarrowRows<P>(words, lane).run();
+  threadIdx.x = 0;
+  blockDim.x = 1;
+  return fits;
+}
+void walk_few(const Task& task, const WalkedTask& told) {
+  blockDim.x = kLanes;
+  const auto lane = gpuos_of_device::Lane::of(told.tile, told.tiles);
+  for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
+    device::run_few<FewAdded>(task, lane);
+  threadIdx.x = 0;
+  blockDim.x = 1;
+}
+
 /// The counter of the workers that share a task, if they use it.
 u32 turns = 0;
 
@@ -113,6 +193,10 @@ void walk(const Task& task, const WalkedTask& told) {
   const device::TaskLayout<P> memory(task);
   device::PerRow<i64, 1> sum{};
   if constexpr (!P::kReduces) {
+    if (!P::kIsFlat && memory.rows.columns % 3 == 0) {
+      walk_few(task, told);
+      return;
+    }
     Range range = range_of(memory.rows.columns, told.tile, told.tiles);
     if (memory.has_packs) {
       // Whole packs.
@@ -133,6 +217,11 @@ void walk(const Task& task, const WalkedTask& told) {
     Apart<P> share{memory};
     walk_row<P>(share, range.begin, range.end, true, false, sum);
   } else {
+    if (memory.rows.rows % 2 == 0 &&
+        (told.kind == WalkedTask::Sum
+             ? walk_narrow<NarrowPass<false>>(task, told)
+             : walk_narrow<NarrowPass<true>>(task, told)))
+      return;
     const Range range = range_of(memory.rows.rows, told.tile, told.tiles);
     const auto walk_all = [&](auto& share) {
       for (share.row = range.begin; share.row < range.end; ++share.row) {
