@@ -36,7 +36,7 @@ struct Share {
   void load(Vector<S, N>& to) const {
     each_run<A, S>(column, count, [&](u32 done, S* from, i64 stride, u32 run) {
       S* const out = to.values + done;
-      if (stride == sizeof(S)) {
+      if (stride == sizeof(S) && run >= kLeastVector) {
         GPUOS_EACH(w, run) out[w] = from[w];
       } else {
         const char* at = reinterpret_cast<const char*>(from);
@@ -73,11 +73,14 @@ struct Share {
   }
 
  private:
+  // In vectors, a shorter run takes longer.
+  enum : u32 { kLeastVector = 16 };
+
   template <u32 A, typename S>
   void store_values(u64 first, u32 size, const S* values) const {
     each_run<A, S>(first, size, [&](u32 done, S* to, i64 stride, u32 run) {
       const S* const from = values + done;
-      if (stride == sizeof(S)) {
+      if (stride == sizeof(S) && run >= kLeastVector) {
         GPUOS_EACH(w, run) to[w] = from[w];
       } else {
         char* at = reinterpret_cast<char*>(to);
@@ -91,12 +94,17 @@ struct Share {
   template <u32 A, typename S, typename F>
   void each_run(u64 first_column, u32 size, F f) const {
     char* const base = memory.address(A);
-    memory.each_run(
-        A, sizeof(S), {row, R == 1 ? first_column : column, size, R != 1},
-        [&](const Run& run) {
-          f(static_cast<u32>(run.done), reinterpret_cast<S*>(base + run.offset),
-            run.stride, static_cast<u32>(run.count));
-        });
+    memory.each_run(A, sizeof(S),
+                    {row, R == 1 ? first_column : column, size, R != 1},
+                    [&](const Run& run) {
+                      char* at = base + run.offset;
+                      u64 done = run.done;
+                      for (u64 r = 0; r < run.runs; ++r, at += run.between) {
+                        f(static_cast<u32>(done), reinterpret_cast<S*>(at),
+                          run.stride, static_cast<u32>(run.count));
+                        done += run.count;
+                      }
+                    });
   }
 };
 

@@ -92,10 +92,11 @@ class NarrowRows {
   // All threads find the same.
   static __device__ bool fit(const Told& x, const Lane& lane) {
     constexpr u32 kMostTurns = 4;
+    constexpr u32 kPack = kPackColumns;
     // Several loops use what was loaded at once.
-    constexpr u32 kMost = P::kLoops == 1           ? kMostTurns * kPackColumns
-                          : Row::N == kPackColumns ? u32{kPackColumns}
-                                                   : 0;
+    constexpr u32 kMost = P::kLoops == 1        ? kMostTurns * kPack
+                          : u32{Row::N} < kPack ? 0u
+                                                : kPack;
     const u32 row_lanes = x.rows.row_lanes;
     return (x.shape.flags & ~(kTransposed | kFarTable)) == kRows &&
            x.shape.inner_dims == 1 && x.rows.slices == 1 &&
@@ -129,7 +130,7 @@ class NarrowRows {
   }
 
  private:
-  using Row = NarrowRow<P, kIsLong<P> ? 1 : kPackColumns>;
+  using Row = NarrowRow<P, kIsLong<P> ? 1u : u32{kPackColumns}>;
   using Values = typename P::template Row<1>;
   using Columns = typename P::template Columns<Row::N>;
 

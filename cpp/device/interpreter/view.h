@@ -9,12 +9,14 @@
 namespace gpuos {
 namespace program {
 
-// The number of elements along which an access has one stride.
+// Elements that are `runs` times `count` on a line, the same distance apart.
 struct Run {
-  u64 done;    // elements before it
+  u64 done;    // elements before them
   i64 offset;  // bytes from the access' address
   i64 stride;  // bytes
   u64 count;
+  u64 runs;
+  i64 between;  // bytes from run to run
 };
 
 // Describes elements: columns [column, column + count) of a row, or with by_row
@@ -98,7 +100,7 @@ struct TaskView {
                              F f) const {
     if (is(kFlat)) {
       const i64 stride = walks(access) ? elem_bytes : 0;
-      f(Run{0, static_cast<i64>(of.column) * stride, stride, of.count});
+      f(Run{0, static_cast<i64>(of.column) * stride, stride, of.count, 1, 0});
       return;
     }
     const u32 first = of.by_row ? 0 : outer();
@@ -106,16 +108,36 @@ struct TaskView {
     const i64 fixed = of.by_row ? offset(access, outer(), dims(), of.column)
                                 : offset(access, 0, outer(), of.row);
     u64 number = of.by_row ? of.row : of.column;
-    const i64 stride = first != last ? strides_of(access)[last - 1] : 0;
+    const u32 walked = last - first;
+    const i64* along = strides_of(access) + first;
+    const i64 stride = walked != 0 ? along[walked - 1] : 0;
+    const i64 between = walked > 1 ? along[walked - 2] : 0;
     for (u64 done = 0; done < of.count;) {
-      u64 run = of.count - done;
-      if (last - first > 1) {
-        const u64 left = sizes[last - 1] - number % sizes[last - 1];
-        if (left < run) run = left;
+      const u64 left = of.count - done;
+      Run run{done,   fixed + offset(access, first, last, number),
+              stride, left,
+              1,      between};
+      if (walked > 1) {
+        const u64 size = sizes[last - 1];
+        const u64 at = number % size;
+        run.count = size - at < left ? size - at : left;
+        if (at == 0 && left >= size) {
+          run.runs = left / size;
+          // They end with the dimension before.
+          if (walked > 2) {
+            const u64 rows = sizes[last - 2];
+            const u64 rest = rows - number / size % rows;
+            if (rest < run.runs) run.runs = rest;
+          }
+        }
+        if (between == stride * static_cast<i64>(size)) {
+          run.count *= run.runs;
+          run.runs = 1;
+        }
       }
-      f(Run{done, fixed + offset(access, first, last, number), stride, run});
-      done += run;
-      number += run;
+      f(run);
+      done += run.count * run.runs;
+      number += run.count * run.runs;
     }
   }
 };

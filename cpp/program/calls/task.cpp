@@ -46,15 +46,19 @@ std::uint32_t clamp_tiles(std::uint64_t tiles, std::uint64_t most) {
       tiles, 1, std::min<std::uint64_t>(most, abi::kMaxTiles)));
 }
 
-/// Returns whether rows, not columns, follow each other in memory.
-bool has_close_rows(const Layout& layout) {
-  if (layout.outer == 0 || layout.inner == 0) return false;
+/// Returns whether rows, not columns, follow each other in memory, along
+/// dimension `dim` of the rows.
+bool has_close_rows(const Layout& layout, std::uint32_t dim) {
   for (std::uint32_t a = 0; a < layout.accesses; ++a) {
-    const std::int64_t row = std::abs(layout.strides[a][layout.outer - 1]);
+    const std::int64_t row = std::abs(layout.strides[a][dim]);
     const std::int64_t column = std::abs(layout.strides[a][layout.dims() - 1]);
     if (row != 0 && column != 0 && row != column) return row < column;
   }
   return false;
+}
+bool has_close_rows(const Layout& layout) {
+  return layout.outer != 0 && layout.inner != 0 &&
+         has_close_rows(layout, layout.outer - 1);
 }
 
 Split split_elements(const Layout& layout, const Workers& workers) {
@@ -163,11 +167,22 @@ std::uint64_t host_slices(const Layout& layout, std::uint64_t wanted) {
   return ceil_div(layout.columns, std::bit_floor(blocks) * kOrderedBlock);
 }
 
+/// Returns whether the host runs many rows side by side.
+bool has_rows_side_by_side(const Layout& layout) {
+  // A row of its own costs more than so many columns.
+  constexpr std::uint64_t kFewColumns = 8;
+  constexpr std::uint64_t kManyRows = 32;
+  if (layout.columns >= kMostColumnsOfRows) return false;
+  if (layout.inner == 0) return false;
+  for (std::uint32_t d = 0; d < layout.outer; ++d)
+    if (has_close_rows(layout, d)) return true;
+  return layout.columns <= kFewColumns && layout.rows >= kManyRows;
+}
+
 Split split_host_rows(const Pass& pass, const Layout& layout,
                       const Workers& workers) {
   Split split;
-  split.is_transposed =
-      has_close_rows(layout) && layout.columns < kMostColumnsOfRows;
+  split.is_transposed = has_rows_side_by_side(layout);
   const std::uint64_t wanted = host_tiles(pass, layout, workers);
   if (pass.loops() == 1 && layout.rows < workers.count) {
     const std::uint64_t slices = std::clamp<std::uint64_t>(

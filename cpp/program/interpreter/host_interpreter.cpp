@@ -331,7 +331,8 @@ class HostInterpreter {
           if (may_stay && run.count == chunk.count && stays(code, run.stride))
             result_ = from;
           else
-            loop({cells + run.done * cell_bytes, from, run.stride, run.count});
+            loop({cells + run.done * cell_bytes, from, run.stride, run.count,
+                  run.runs, run.between});
         });
   }
 

@@ -18,12 +18,15 @@ struct LoopOperands {
 };
 using Loop = void (*)(const LoopOperands& operands);
 
-/// `count` elements in memory, `stride` bytes apart.
+/// `count` elements in memory, `stride` bytes apart, and `runs` times as many,
+/// `between` bytes apart.
 struct LoopMemory {
   void* cells;
   char* memory;
   std::int64_t stride;
   std::size_t count;
+  std::size_t runs;
+  std::int64_t between;
 };
 using MemoryLoop = void (*)(const LoopMemory& memory);
 

@@ -116,19 +116,20 @@ SHORT_ROWS = ["sum", "mean", "prod", "amax", "amin", "any", "all", "logsumexp"]
 @pytest.mark.host
 @pytest.mark.parametrize("name", SHORT_ROWS)
 @pytest.mark.parametrize("length", [1, 2, 8, 16])
-def test_short_rows_are_left(name, length):
+def test_short_rows_are_left_but_not_the_shortest(name, length):
+    """Take rows that the library runs side by side."""
     x = torch.randn(1000, length)
     with torch.no_grad():
-        assert counts(lambda: getattr(x, name)(-1)) == (0, 1)
+        assert counts(lambda: getattr(x, name)(-1))[1] == int(length == 16)
         assert counts(lambda: getattr(x[:4], name)(-1))[1] == 0
 
 
 @pytest.mark.host
 @pytest.mark.parametrize("length", [1, 2, 3, 8, 16])
-def test_short_runs_are_left(length):
+def test_short_runs_are_left_but_not_the_shortest(length):
     x, column = torch.randn(32, length), torch.randn(1000, 1)
     y = torch.randn(1000, 2 * length)[:, :length]
-    runs = (0, 1) if length > 1 else (1, 0)
+    runs = (0, 1) if length > 4 else (1, 0)
     with torch.no_grad():
         assert counts(lambda: x[:, None] - x) == runs
         assert counts(lambda: column * y) == runs

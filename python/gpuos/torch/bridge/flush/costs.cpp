@@ -38,11 +38,14 @@ constinit thread_local bool is_passed_to_pytorch = false;
 std::int64_t loss_of(const Priced& call) {
   // On a GPU an operation of this size costs only its launch.
   if (!call.is_cpu) return 0;
+  // Each takes less time than PyTorch's.
+  if (call.rows >= kManyRows && call.elems <= kFewColumns * call.rows) return 0;
   const auto table = table_of(call.function, call.has_strided_rows);
   const std::int64_t rows =
       call.rows == 0 ? 0 : row_loss(call.function) * call.rows;
-  return loss_in(table, call.function, call.type) * call.elems / 1000 + rows +
-         kRunLoss * call.runs;
+  std::int64_t each = loss_in(table, call.function, call.type);
+  if (call.runs != 0 && call.elems > kShortRun * call.runs) each += kRunLoss;
+  return each * call.elems / 1000 + rows;
 }
 
 bool is_too_costly(const Priced& call) {
