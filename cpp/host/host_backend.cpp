@@ -148,8 +148,12 @@ void HostBackend::publish(const Route&, const Place& place,
   // Workers take only positions before the first open chain, and an independent
   // task must not wait for a chain.
   chains_.close_all();
+  const abi::Descriptor& first = ring_->descriptor(place.first);
+  const abi::Payload payload = read_payload(first);
+  if (payload.wait_distance != 0 && (payload.flags & abi::kJoin) == 0)
+    shared_->note_order(place.first, payload.wait_distance);
   // Each tile of a large task is worth a worker.
-  publish_until(place.first + tasks, !is_tile(ring_->descriptor(place.first)));
+  publish_until(place.first + tasks, !is_tile(first));
 }
 
 void HostBackend::publish_until(std::uint64_t end, bool is_little) {

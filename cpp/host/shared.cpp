@@ -89,6 +89,7 @@ Shared::Shared(std::uint32_t capacity, const Processors& processors,
       max_polling(processors.usable - 1),
       states(processors.workers),
       counts(new std::atomic<std::uint32_t>[capacity]()),
+      orders(new std::atomic<std::uint64_t>[capacity]()),
       published(first_position),
       ticket(first_position) {
   // Writes the state of a finished lap before the first one.
@@ -98,7 +99,7 @@ Shared::Shared(std::uint32_t capacity, const Processors& processors,
 bool Shared::publish(std::uint64_t end, bool is_little) {
   // Pairs with the loads in Worker::claim_tasks() and in has_work().
   published.store(end, std::memory_order_seq_cst);
-  if (idle.is_attended()) return true;
+  if (idle.is_attended() || !has_ready_work()) return true;
   if (is_soon_awaited(end, is_little)) return false;
   idle.wake_one();
   return true;
@@ -116,6 +117,20 @@ bool Shared::is_soon_awaited(std::uint64_t end, bool is_little) const noexcept {
 bool Shared::has_work() const noexcept {
   return ticket.load(std::memory_order_seq_cst) <
          published.load(std::memory_order_seq_cst);
+}
+
+bool Shared::is_ready(std::uint64_t position) const noexcept {
+  constexpr std::uint64_t kDistances = (1u << kDistanceBits) - 1;
+  const std::uint64_t order =
+      orders[ring.place_of(position)].load(std::memory_order_relaxed);
+  const std::uint64_t distance = order & kDistances;  // 0: none was noted
+  return order >> kDistanceBits != position || distance == 0 ||
+         is_done_ordered(position - distance);
+}
+
+bool Shared::has_ready_work() const noexcept {
+  const std::uint64_t next = ticket.load(std::memory_order_seq_cst);
+  return next < published.load(std::memory_order_seq_cst) && is_ready(next);
 }
 
 bool Shared::is_done_ordered(std::uint64_t begin) const noexcept {

@@ -137,6 +137,18 @@ struct Shared {
   /// Threads: holds the submit lock.
   bool publish(std::uint64_t end, bool is_little);
   bool has_work() const noexcept;
+  /// Notes that the task at `position`, which is not published yet, waits for
+  /// the batch that began `distance` before it.
+  void note_order(std::uint64_t position, std::uint64_t distance) noexcept {
+    orders[ring.place_of(position)].store(position << kDistanceBits | distance,
+                                          std::memory_order_relaxed);
+  }
+  /// Returns whether the task at `position` could run at once, as far as
+  /// note_order() knows. The thread that runs the batch before it takes it
+  /// otherwise: no data moves between processors, and no thread waits.
+  bool is_ready(std::uint64_t position) const noexcept;
+  /// Returns whether a task is ready that no thread has claimed.
+  bool has_ready_work() const noexcept;
   /// Notes whether a thread that waits took the newest tasks, or a worker.
   void note_awaited(bool is) noexcept {
     if (awaited.load(std::memory_order_relaxed) != is)
@@ -183,6 +195,11 @@ struct Shared {
   std::vector<WorkerState> states;  // one a worker
   std::unique_ptr<std::atomic<std::uint32_t>[]> counts;  // finished tasks of
                                                          // the batch there
+  // Each says which position waits there, and the distance to the batch that it
+  // waits for. A value of an earlier lap names another position. `published`
+  // makes them visible.
+  static constexpr unsigned kDistanceBits = 16;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> orders;
   std::atomic<std::uint64_t> traced_pending{0};
   std::atomic<bool> stopping{false};
   alignas(64) std::atomic<std::uint64_t> published;  // positions before it

@@ -67,6 +67,8 @@ class Worker {
       // A look at the clock costs as much as a small task.
       if (claim.end == end || Clock::now() >= deadline) break;
     }
+    // Its last task may have made others ready, which it leaves to workers.
+    if (has_helped && shared_.has_ready_work()) shared_.idle.announce();
     return has_helped;
   }
 
@@ -82,10 +84,11 @@ class Worker {
     const std::uint64_t shares = 4 * shared_.states.size();
     std::uint64_t begin = shared_.ticket.load(std::memory_order_relaxed);
     for (;;) {
-      // Pairs with the store in Shared::publish().
+      // Pairs with the store in Shared::publish(). After it, publish() looks at
+      // batches that this thread may have finished.
       const std::uint64_t end =
-          std::min(before, shared_.published.load(std::memory_order_acquire));
-      if (begin >= end) return {};
+          std::min(before, shared_.published.load(std::memory_order_seq_cst));
+      if (begin >= end || !shared_.is_ready(begin)) return {};
       // A traced task may have no end, and a waiter has a deadline. None is
       // among those before `end`, nor is one waited for, if none is pending
       // after the look at `published`.
@@ -114,7 +117,7 @@ class Worker {
     } else {
       stop_polling();
       shared_.idle.sleep(
-          [this] { return shared_.has_work() || is_stopping(); });
+          [this] { return shared_.has_ready_work() || is_stopping(); });
     }
   }
 
@@ -206,7 +209,7 @@ class Worker {
   void turn_away() {
     if (is_waiter()) return;
     shared_.idle.turn_away();
-    if (shared_.has_work()) shared_.idle.announce();
+    if (shared_.has_ready_work()) shared_.idle.announce();
   }
 
   void turn_back() {

@@ -84,7 +84,7 @@ TEST_F(BusyWorker, IsLeftWithTasksByOneWhoseTimeIsOver) {
   EXPECT_TRUE(driver_.wait(batch));
 }
 
-TEST_F(BusyWorker, IsWaitedForByTasksThatNeedItsResult) {
+TEST_F(BusyWorker, TakesTheTaskThatNeedsItsResult) {
   const BatchRef busy = occupy(0);
   int thread = 0;
   const BatchRef next = ask(thread, 0, busy.begin);
@@ -94,6 +94,7 @@ TEST_F(BusyWorker, IsWaitedForByTasksThatNeedItsResult) {
   });
   EXPECT_TRUE(driver_.wait(next));
   EXPECT_NE(thread, 0);
+  EXPECT_NE(thread, gettid());
   ender.join();
 }
 

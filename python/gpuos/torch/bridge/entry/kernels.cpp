@@ -253,7 +253,8 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
   Tensor out;
   if (!exponent.isComplex() && !exponent.isBoolean()) {
     const TorchOperand operands[] = {{.tensor = &tensor}, {.number = exponent}};
-    const auto simpler = simpler_power(exponent.toDouble());
+    const auto simpler =
+        simpler_power(exponent.toDouble(), tensor.scalar_type());
     out = simpler ? take({*simpler, Rule::Floating}, std::span(operands, 1))
                   : take({Function::Power, Rule::Floating}, operands);
   }

@@ -135,7 +135,8 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
 Tensor take_power(PyObject* self, PyObject* exponent) {
   double number = 0;
   if (!read_number(exponent, number)) return {};
-  if (const auto simpler = simpler_power(number))
+  const at::ScalarType type = THPVariable_Unpack(self).scalar_type();
+  if (const auto simpler = simpler_power(number, type))
     return take_unary({*simpler, Rule::Floating}, self);
   return take_binary({Function::Power, Rule::Floating}, self, exponent);
 }

@@ -181,7 +181,8 @@ class Reader {
   }
   static void simplify_power(OverloadCall::Item& to) {
     if (to.operands[0].is_number() || !to.operands[1].is_number()) return;
-    const auto simpler = simpler_power(to.operands[1].number.toDouble());
+    const auto simpler = simpler_power(to.operands[1].number.toDouble(),
+                                       to.operands[0].tensor->scalar_type());
     if (!simpler) return;
     to.what.function = *simpler;
     to.operands.resize(1);
@@ -292,11 +293,15 @@ bool read_row_argument(std::string_view name, const c10::IValue& value,
 
 }  // namespace
 
-std::optional<Function> simpler_power(double exponent) {
+std::optional<Function> simpler_power(double exponent, at::ScalarType type) {
   if (exponent == 2.0) return Function::Square;
   if (exponent == 0.5) return Function::Sqrt;
   if (exponent == -0.5) return Function::Rsqrt;
   if (exponent == -1.0) return Function::Reciprocal;
+  // PyTorch may round a product of half types before the next one.
+  const bool is_rounded_between = is_half(type);
+  if (exponent == 3.0 && !is_rounded_between) return Function::Cube;
+  if (exponent == -2.0 && !is_rounded_between) return Function::InverseSquare;
   return std::nullopt;
 }
 

@@ -39,9 +39,9 @@ struct OverloadForm {
 /// Empty for overloads that are left to PyTorch.
 std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema);
 
-/// The function for exponents for which PyTorch has something simpler than a
-/// power too.
-std::optional<Function> simpler_power(double exponent);
+/// Returns the function for exponents for which PyTorch has something simpler
+/// than a power, too, for numbers of this type.
+std::optional<Function> simpler_power(double exponent, at::ScalarType type);
 
 /// One call of an overload: the operands and the output of each result.
 struct OverloadCall {

@@ -41,8 +41,9 @@ std::int64_t loss_of(const Priced& call) {
   // Each takes less time than PyTorch's.
   if (call.rows >= kManyRows && call.elems <= kFewColumns * call.rows) return 0;
   const auto table = table_of(call.function, call.has_strided_rows);
+  // Rows across memory run side by side.
   const std::int64_t rows =
-      call.rows == 0 ? 0 : row_loss(call.function) * call.rows;
+      call.has_strided_rows ? 0 : row_loss(call.function) * call.rows;
   std::int64_t each = loss_in(table, call.function, call.type);
   if (call.runs != 0 && call.elems > kShortRun * call.runs) each += kRunLoss;
   return each * call.elems / 1000 + rows;

@@ -32,6 +32,8 @@ namespace gpuos::bridge {
   X(TorchSign, 1, sign_of(x[0]))                                              \
   X(TorchRound, 1, is_floating(x[0].dtype()) ? rint(x[0]) : x[0])             \
   X(Frac, 1, x[0] - trunc(x[0]))                                              \
+  X(Cube, 1, x[0] * x[0] * x[0])                                              \
+  X(InverseSquare, 1, 1 / (x[0] * x[0]))                                      \
   X(LogSigmoid, 1, logsigmoid(x[0]))                                          \
   X(Relu, 1, relu(x[0]))                                                      \
   X(LeakyRelu, 2, leaky_relu(x[0], x[1]))                                     \
