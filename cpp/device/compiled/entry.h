@@ -86,13 +86,28 @@ __device__ __noinline__ void run_loose(Task task, Lane lane) {
     run_rows<P>(task, lane);
 }
 
+// A long pass has no code of its own for few elements.
+template <typename P>
+__device__ inline void run_strided(const Task& task, const Lane& lane) {
+  if constexpr (!kIsLong<P>) {
+    constexpr u32 kFew = 2;  // for each lane
+    if (task.count <= lane.count() * kFew) {
+      run_few<P>(task, lane);
+      return;
+    }
+  }
+  start_strided<P>(task, lane);
+}
+
 // Each call is in tail position, so that few registers are saved for it.
 template <typename P>
 __device__ inline void run_reduction(const Task& task, const Lane& lane) {
   const typename KeptRows<P>::Told told(task);
-  if (NarrowRows<P>::fit(told, lane)) {
-    NarrowRows<P>(told, lane).run();
-    return;
+  if constexpr (!kIsLong<P>) {
+    if (NarrowRows<P>::fit(told, lane)) {
+      NarrowRows<P>(told, lane).run();
+      return;
+    }
   }
   if constexpr (P::kWidth > 1) {
     if (KeptRows<P>::are_packed(told)) {
@@ -124,11 +139,8 @@ __device__ inline void run(const Task& task, const Lane& lane) {
   } else {
     const TaskShape shape =
         bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
-    constexpr u32 kFew = 2;  // for each lane
-    if (!(shape.flags & kFlat) && task.count <= lane.count() * kFew)
-      run_few<P>(task, lane);
-    else if (!(shape.flags & kFlat))
-      start_strided<P>(task, lane);
+    if (!(shape.flags & kFlat))
+      run_strided<P>(task, lane);
     else if (task.count > lane.count())
       run_flat<P>(task, lane);
     else

@@ -92,17 +92,14 @@ class NarrowRows {
   // All threads find the same.
   static __device__ bool fit(const Told& x, const Lane& lane) {
     constexpr u32 kMostTurns = 4;
-    constexpr u32 kPack = kPackColumns;
     // Several loops use what was loaded at once.
-    constexpr u32 kMost = P::kLoops == 1        ? kMostTurns * kPack
-                          : u32{Row::N} < kPack ? 0u
-                                                : kPack;
+    constexpr u32 kMost = (P::kLoops == 1 ? kMostTurns : 1) * kPackColumns;
     const u32 row_lanes = x.rows.row_lanes;
     return (x.shape.flags & ~(kTransposed | kFarTable)) == kRows &&
            x.shape.inner_dims == 1 && x.rows.slices == 1 &&
-           x.rows.lanes == blockDim.x && row_lanes <= WarpJoin::kWarp &&
+           row_lanes <= WarpJoin::kWarp &&
            x.rows.columns <= row_lanes * kMost &&
-           x.rows.rows <= (lane.total >> log2_of(row_lanes)) * kMostTurns;
+           x.rows.rows <= lane.tiles() * group_rows(x.rows) * kMostTurns;
   }
 
   __device__ NarrowRows(const Told& told, const Lane& lane)
@@ -111,13 +108,14 @@ class NarrowRows {
   }
 
   __device__ void run() {
-    const u32 bits = log2_of(x_.task.rows.row_lanes);
-    const u32 distance = lane_.total >> bits;
+    const u32 group = group_rows(x_.task.rows);
+    const u32 number = threadIdx.x >> log2_of(x_.task.rows.row_lanes);
+    const u32 distance = lane_.tiles() * group;
 #pragma unroll 1
-    for (u32 first = lane_.first >> bits; first < x_.task.rows.rows;
+    for (u32 first = lane_.tile() * group; first < x_.task.rows.rows;
          first += distance) {
-      const u32 row = first + (threadIdx.x >> bits);
-      const bool is_on = row < x_.task.rows.rows;
+      const u32 row = first + number;
+      const bool is_on = number < group && row < x_.task.rows.rows;
       x_.end = is_on ? static_cast<u32>(x_.task.rows.columns) : 0;
       x_.column = first_column();
       x_.find(is_on ? row : 0, x_.task.outer());
@@ -130,7 +128,7 @@ class NarrowRows {
   }
 
  private:
-  using Row = NarrowRow<P, kIsLong<P> ? 1u : u32{kPackColumns}>;
+  using Row = NarrowRow<P, kPackColumns>;
   using Values = typename P::template Row<1>;
   using Columns = typename P::template Columns<Row::N>;
 
