@@ -174,7 +174,8 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
     const std::unique_lock lock(submit_mutex_, std::try_to_lock);
     if (lock) chains_.close_old(options_.flush_after);
   }
-  if (shared_->ticket.load(std::memory_order_relaxed) < seen_) {
+  if (shared_->ticket.load(std::memory_order_relaxed) < seen_ &&
+      shared_->has_ready_work()) {
     shared_->idle.announce();
     pause_ = options_.flush_after;
   }

@@ -97,7 +97,7 @@ Shared::Shared(std::uint32_t capacity, const Processors& processors,
 }
 
 bool Shared::publish(std::uint64_t end, bool is_little) {
-  // Pairs with the loads in Worker::claim_tasks() and in has_work().
+  // Pairs with the loads in Worker::claim_tasks() and has_ready_work().
   published.store(end, std::memory_order_seq_cst);
   if (idle.is_attended() || !has_ready_work()) return true;
   if (is_soon_awaited(end, is_little)) return false;

@@ -83,7 +83,8 @@ struct NarrowRow {
   }
 };
 
-// Rows of a warp's lanes at most, in a task with little for each lane.
+// Runs rows that a part of a warp has, if each lane has little. KeptRows takes
+// those of a whole warp.
 template <typename P>
 class NarrowRows {
  public:
@@ -97,8 +98,7 @@ class NarrowRows {
     const u32 row_lanes = x.rows.row_lanes;
     return (x.shape.flags & ~(kTransposed | kFarTable)) == kRows &&
            x.shape.inner_dims == 1 && x.rows.slices == 1 &&
-           row_lanes <= WarpJoin::kWarp &&
-           x.rows.columns <= row_lanes * kMost &&
+           row_lanes < WarpJoin::kWarp && x.rows.columns <= row_lanes * kMost &&
            x.rows.rows <= lane.tiles() * group_rows(x.rows) * kMostTurns;
   }
 

@@ -9,7 +9,8 @@
 namespace gpuos {
 namespace program {
 
-// Elements that are `runs` times `count` on a line, the same distance apart.
+// Describes `runs` lines of `count` elements each. The elements of a line are
+// the same distance apart, and so are the lines.
 struct Run {
   u64 done;    // elements before them
   i64 offset;  // bytes from the access' address

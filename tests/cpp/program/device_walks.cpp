@@ -100,7 +100,7 @@ void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   blockDim.x = 1;
 }
 
-/// The same passes, as generated code has them.
+/// These are the same passes, in the form of generated code.
 struct FewAdded : Pass<3, false> {
   template <u32>
   struct Row {};

@@ -38,7 +38,7 @@ constinit thread_local bool is_passed_to_pytorch = false;
 std::int64_t loss_of(const Priced& call) {
   // On a GPU an operation of this size costs only its launch.
   if (!call.is_cpu) return 0;
-  // Each takes less time than PyTorch's.
+  // PyTorch takes longer for rows of few columns.
   if (call.rows >= kManyRows && call.elems <= kFewColumns * call.rows) return 0;
   const auto table = table_of(call.function, call.has_strided_rows);
   // Rows across memory run side by side.
